@@ -13,6 +13,7 @@ from tests.conftest import SERIES, html
 
 import perdure
 from perdure import errors
+from perdure.errors.servers import BytesElsewhere
 from perdure.model.queries import Gone, Redirect
 
 TUTORIAL = Path(__file__).parents[1] / "docs/tutorial/from-python.md"
@@ -114,3 +115,39 @@ def test_commands_without_a_method_are_executed(registry: perdure.OpenRegistry) 
     with registry:
         receipt = registry.execute(Mint(authority=SERIES, contents=(html(b"<p>x"),)))
         assert registry.read(receipt.identifier) == b"<p>x"
+
+
+def test_citations_and_quotations_are_listed(tmp_path: Path) -> None:
+    words = "We will open the archives of the past ten years if each office agrees and not before"
+    with perdure.open(tmp_path / "archive", create=True, series=[SERIES]) as registry:
+        speech = registry.mint(words.encode(), media_type="text/plain").identifier
+        memo = registry.mint(f"{words}: {speech}#char=0,9".encode(), media_type="text/plain")
+        (found,) = registry.cited_by(speech, kinds=["declared"])
+        assert (found.citing, found.cited) == (memo.identifier, f"{speech}#char=0,9")
+        assert registry.cites(memo.identifier) == [found]
+        assert registry.cited_by(speech, part="char=10,20") == []
+        assert registry.cited_by(f"pdi://{SERIES}/") == [found]
+        with pytest.raises(errors.InvalidRequest):
+            registry.cites(speech, since="yesterday")
+        with pytest.raises(errors.NotFound):
+            registry.cited_by("doi:10.1000/182")
+        registry.withdraw(speech.rsplit(".", 2)[0], "a court said so")
+        assert registry.cites(memo.identifier) == []
+        with pytest.raises(BytesElsewhere):
+            registry.cited_by(speech)
+
+
+def test_quotations_of_a_document_and_of_a_text(tmp_path: Path) -> None:
+    pytest.importorskip("numpy")
+    words = "We will open the archives of the past ten years if each office agrees and not before"
+    with perdure.open(tmp_path / "archive", create=True, series=[SERIES]) as registry:
+        speech = registry.mint(words.encode(), media_type="text/plain").identifier
+        memo = registry.mint(f"He said: {words}".encode(), media_type="text/plain").identifier
+        (found,) = registry.find_quotations(memo).quotations
+        assert found.found_in == f"{speech}#char=0,{len(words)}"
+        assert registry.check(str(found.citation)).verdict.value == "verbatim"
+        assert len(registry.find_quotations(text=words.upper()).quotations) == 2
+        registry.withdraw(speech.rsplit(".", 2)[0], "a court said so")
+        assert registry.find_quotations(memo).quotations == ()
+        with pytest.raises(BytesElsewhere):
+            registry.find_quotations(speech)

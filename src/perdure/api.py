@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from perdure.errors.naming import VersionNotSaid
 from perdure.errors.requests import AuthorityNeeded
@@ -34,15 +34,20 @@ from perdure.model.commands import (
     Refuse,
     Withdraw,
 )
-from perdure.model.queries import Choices, Fetch, Query, Reader, Want
+from perdure.model.queries import LOCAL_READER, Choices, Fetch, Gone, Query, Reader, Want
 from perdure.model.records import LOCAL, Location
 from perdure.model.verdicts import CitationReport
+from perdure.policy.named_parts import Name as PartedName
 from perdure.policy.named_parts import split_part
 from perdure.reading.plain_texts import choose_text
 from perdure.reading.resolved import Resolved
 from perdure.registry import Registry, initialise
 from perdure.upkeep.transfer.contents import DeclaredKind, take_in
 from perdure.upkeep.transfer.declared_types import ask_format, state_format
+
+if TYPE_CHECKING:
+    from perdure.upkeep.citations.listing import ListedCitation
+    from perdure.upkeep.quotations.asking import QuotationReport
 
 Name = str | Identifier
 Source = bytes | str | PathLike[str] | BinaryIO
@@ -238,6 +243,94 @@ class OpenRegistry(Registry):
         if not isinstance(step, Fetch):
             raise BytesElsewhere(identifier=str(resolved.asked))
         return self.documents.read_text(resolved, step)
+
+    # Citing
+    # ------
+
+    def cited_by(
+        self,
+        name: Name,
+        *,
+        part: str | None = None,
+        kinds: Sequence[str] = (),
+        since: str = "",
+        until: str = "",
+    ) -> list[ListedCitation]:
+        """List the references to a name, or to names of a set, in documents held here.
+
+        The newest come first. `kinds` are `declared`, `declared:href`, `claimed` …; `since` and
+        `until` are days. Raises NotFound, NoSuchVersion, NotAcceptable, BytesElsewhere if the name
+        was withdrawn, InvalidRequest for an unknown kind or day, or the errors of cutting a part.
+        """
+        return self._list_citations("citedby", name, part, kinds, since, until)
+
+    def cites(
+        self,
+        name: Name,
+        *,
+        part: str | None = None,
+        kinds: Sequence[str] = (),
+        since: str = "",
+        until: str = "",
+    ) -> list[ListedCitation]:
+        """List the references in a document, or in the documents of a set. Raises as `cited_by`."""
+        return self._list_citations("cites", name, part, kinds, since, until)
+
+    def find_quotations(
+        self, name: Name | None = None, *, part: str | None = None, text: str = ""
+    ) -> QuotationReport:
+        """Find the passages that a document, or a text, has in common with documents held here.
+
+        `QuotationReport.promise` says what is found. Raises NotFound, BytesElsewhere if the
+        document was withdrawn, MissingLibrary without `perdure[text]`, or the errors of
+        `read_text`.
+        """
+        from perdure.upkeep.indexing import bring_up_to_date, open_passages
+
+        with open_passages(self) as index:
+            from perdure.upkeep.quotations import asking
+
+            bring_up_to_date(index)
+            if name is None:
+                return asking.find_quotations_in(self, index, text, "text", LOCAL_READER)
+            resolved = self.resolve(name, part=part)
+            report = asking.find_quotations_of(self, index, resolved, LOCAL_READER)
+        if isinstance(report, Gone):
+            raise BytesElsewhere(identifier=str(resolved.asked))
+        return report
+
+    def _list_citations(
+        self,
+        direction: str,
+        name: Name,
+        part: str | None,
+        kinds: Sequence[str],
+        since: str,
+        until: str,
+    ) -> list[ListedCitation]:
+        from perdure.upkeep.citations import asking
+        from perdure.upkeep.indexing import bring_up_to_date, open_citations
+
+        named = split_part(name) if isinstance(name, str) else PartedName(name)
+        rows = asking.read_filter(tuple(kinds), since, until)
+        wanted = asking.CitationsWanted(direction, rows, limit=asking.MOST)
+        query = Query(
+            identifier=named.identifier,
+            part=named.part if part is None else part,
+            names=named.names,
+            reader=LOCAL_READER,
+        )
+        found: list[ListedCitation] = []
+        with open_citations(self) as index:
+            bring_up_to_date(index)
+            while True:
+                page = asking.ask_citations(self, index, query, wanted)
+                if isinstance(page, Gone):
+                    raise BytesElsewhere(identifier=str(page.identifier))
+                found += page.citations
+                if page.cursor is None:
+                    return found
+                wanted = wanted._replace(cursor=page.cursor)
 
     # Inside
     # ------

@@ -18,6 +18,7 @@ from perdure.model.commands import Assign, Content
 from perdure.model.records import Value
 from perdure.registry import initialise
 from perdure.storage.spool import make_content
+from perdure.upkeep.indexing import bring_up_to_date, open_citations
 
 ENVIRONMENT = {f"PERDURE_{name.upper()}": text for name, text in TABLE["settings"].items()}
 BASE: str = TABLE["settings"]["base_url"]
@@ -75,6 +76,8 @@ def make_registry(place: Path) -> Path:
     for kind in TABLE["kinds"].values():
         for step, *words in kind["made"]:
             steps[step](*words)
+    with open_citations(desk.registry) as index:
+        bring_up_to_date(index)
     desk.registry.close()
     return root
 

@@ -26,12 +26,24 @@ from perdure.extractors.port import iterate_body
 from perdure.ids import parse
 from perdure.ids.pdi import Pdi
 from perdure.metadata.citing import write_citation
-from perdure.model.queries import Choices, Description, Fetch, Gone, Query, Redirect, Step, Want
+from perdure.model.queries import (
+    PUBLIC_READER,
+    Choices,
+    Description,
+    Fetch,
+    Gone,
+    Query,
+    Redirect,
+    Step,
+    Want,
+)
 from perdure.policy.named_parts import split_part
 from perdure.reading.plain_texts import choose_text
 from perdure.reading.resolved import Resolved
 from perdure.reading.targets import spell_part_path, spell_part_uri, spell_path
 from perdure.registry import Registry
+from perdure.upkeep.citations.asking import CitationsWanted, answer_citations
+from perdure.upkeep.indexing import open_citations
 
 # the command line
 # ----------------
@@ -150,6 +162,8 @@ COMMANDS: dict[str, Callable[[list[dict[str, Any]], Path], Outcome]] = {
     "history": lambda rows, _: {"is": "history", "revisions": len(rows)},
     "listing": lambda rows, _: make_list(one for row in rows for one in row["identifiers"]),
     "members": lambda rows, _: make_list(row["identifier"] for row in rows),
+    "cited by": lambda rows, _: make_list(row["citing"] for row in rows),
+    "references": lambda rows, _: make_list(row["cited"] for row in rows),
     "text": lambda rows, _: {"is": "text", "text": rows[0]["text"]},
 }
 
@@ -273,6 +287,16 @@ def _call_text(registry: Registry, kind: dict[str, Any]) -> Outcome:
     return {"is": "text", "text": registry.documents.read_text(resolved, step)}
 
 
+def _call_citations(registry: Registry, kind: dict[str, Any], direction: str) -> Outcome:
+    with open_citations(registry) as index:
+        resolved = _resolve(registry, kind)
+        wanted = CitationsWanted(direction)
+        found = answer_citations(registry, index, resolved, wanted, PUBLIC_READER)
+    if isinstance(found, Gone):
+        return {"is": "gone"}
+    return make_list(one.citing if direction == "citedby" else one.cited for one in found.citations)
+
+
 CALLS: dict[str, Callable[[Registry, dict[str, Any]], Outcome]] = {
     "resolve().step": _call_step,
     "resolve(part).step": _call_part,
@@ -290,4 +314,10 @@ CALLS: dict[str, Callable[[Registry, dict[str, Any]], Outcome]] = {
     "records.history": _call_history,
     "listings.listing": _call_listing,
     "documents.read_text(resolve())": _call_text,
+    "citations.listing(resolve(), citedby)": lambda registry, kind: _call_citations(
+        registry, kind, "citedby"
+    ),
+    "citations.listing(resolve(), cites)": lambda registry, kind: _call_citations(
+        registry, kind, "cites"
+    ),
 }

@@ -27,6 +27,8 @@ ACCEPT = {
     "names": "text/uri-list",
     "listing": "text/uri-list",
     "members": "text/uri-list",
+    "cited by": "text/uri-list",
+    "references": "text/uri-list",
     "link set": "application/linkset+json",
 }
 _MOST_REDIRECTS = 5
@@ -167,5 +169,7 @@ READERS: dict[str, Callable[[Answer], Outcome]] = {
     "page": _read_page,
     "listing": _read_list,
     "members": _read_list,
+    "cited by": _read_list,
+    "references": _read_list,
     "text": lambda answer: {"is": "text", "text": answer.body.decode()},
 }

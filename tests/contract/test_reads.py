@@ -21,8 +21,9 @@ MOST = {
     "ARK with suffix": len("/sheet2"),  # the whole may end at each character
 }
 """The look-ups of records for the bytes of each kind of name, if they are not 1."""
-AGAIN = ("history", "listing")
-"""The current record is also the last revision of its history, and a row of a listing."""
+AGAIN = ("history", "listing", "cited by", "references")
+"""The current record is also the last revision of its history, a row of a listing, and a side of
+its citations."""
 
 
 def list_cells() -> list[Cell]:

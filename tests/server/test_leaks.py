@@ -28,6 +28,7 @@ from perdure.server.apis.thttp import SERVICES
 from perdure.server.routes.questions import QUESTIONS
 from perdure.server.routes.table import ROUTES
 from perdure.upkeep.asserting import store_assertion
+from perdure.upkeep.indexing import bring_up_to_date, open_citations
 from perdure.upkeep.searching.updating import update_index
 
 TABLE: dict[str, Any] = json.loads(
@@ -44,7 +45,7 @@ ALIAS = "hdl:1839/other"
 
 def make_document(site: Deployment) -> str:
     """A document that says the marker in every place, and its full name."""
-    name = site.mint(text(f"opening words {MARKER}".encode()))
+    name = site.mint(text(f"opening words {MARKER} doi:10.1000/{MARKER}".encode()))
     whole = resource(name)
     site.bind(whole, Location(uri=f"{LOCATION}/pdi", region="eu"))
     for about in (whole, name):
@@ -67,7 +68,7 @@ def make_handle(site: Deployment) -> None:
 def make_second_version(site: Deployment) -> str:
     """A document of which only the second version says the marker, and that version."""
     whole = resource(site.mint(text(b"opening words of all")))
-    name = site.commit(whole, text(f"opening words {MARKER}".encode()))
+    name = site.commit(whole, text(f"opening words {MARKER} doi:10.1000/{MARKER}".encode()))
     site.bind(whole, Location(uri=f"{LOCATION}/pdi", version=2))
     members = {"titles": [{"value": f"{MARKER} title"}], "creators": [{"name": MARKER}]}
     site.do(Describe(identifier=parse(name), patch=json.dumps(members).encode()))
@@ -128,6 +129,9 @@ def words(request: pytest.FixtureRequest, site: Deployment) -> dict[str, str]:
     said = store_assertion(site.registry, data, series=SERIES).identifier
     other = site.mint(text(b"opening words of another document"))
     list(update_index(site.registry))  # so that searches could tell
+    site.mint(text(f"This refers to {name}#char=0,20, and opens words.".encode()))
+    with open_citations(site.registry) as index:
+        bring_up_to_date(index)
     return {
         "annotation": f"/annotations/{resource(said).removeprefix('pdi://')}",
         "whole": whole,
@@ -212,6 +216,7 @@ def test_a_reader_with_the_right_sees_it(site: Deployment, words: dict[str, str]
         "/{name}",
         "/{name}?info",
         "/{day}?info",
+        "/{day}?cites",
         "/{day}?locations",
         "/search?q=xyzzy*",
         "/search.atom?q=xyzzy*",

@@ -156,7 +156,6 @@ def _ask(
     from msgspec import structs
 
     from perdure.cli import fetching
-    from perdure.errors import NotFound
     from perdure.model.queries import Gone
     from perdure.policy.named_parts import join_part
     from perdure.upkeep.citations import asking
@@ -164,14 +163,7 @@ def _ask(
     identifier, part = join_part(named.identifier, named.part if part is None else part)
     query = fetching.make_query(registry, identifier, part=part)
     query = structs.replace(query, names=named.names)
-    try:
-        resolved = registry.reading.resolve(query)
-    except NotFound:
-        subject = asking.find_foreign(registry, index, identifier)
-        if subject is None:
-            raise
-        return asking.list_subject(registry, index, subject, wanted, query.reader)
-    page = asking.answer_citations(registry, index, resolved, wanted, query.reader)
+    page = asking.ask_citations(registry, index, query, wanted)
     if isinstance(page, Gone):
         end_with_tombstone(page)
     return page

@@ -53,9 +53,10 @@ _PWID = re.compile(r"(?:urn:)?pwid:", re.ASCII | re.IGNORECASE)
 _OF_PWID = re.compile(r"\?nearest(?:&(?:info|(?:cursor|limit)=[^&?#]*+))*\Z")
 _OF_PWID_URN = re.compile(
     r"\?(?:(?:info|bytes|landing|linkset|history|locations|members|play|text|signatures|nearest"
-    r"|assertions|standing|provenance"
+    r"|assertions|standing|provenance|cites|citedby|quotes"
     r"|metadata|cite|register|correct|bind|break|alias|withdraw|erase|refuse"
-    r"|(?:cursor|limit|metadata|level|cite|locale|region|form|by|motivation|scope)=[^&?#]*+)(?:&(?!\Z)|\Z))+\Z"
+    r"|(?:cursor|limit|metadata|level|cite|locale|region|form|by|motivation|scope|kind|since|until)"
+    r"=[^&?#]*+)(?:&(?!\Z)|\Z))+\Z"
 )
 _URN = re.compile(r"urn:", re.ASCII | re.IGNORECASE)
 _ESCAPED = re.compile(
@@ -77,16 +78,16 @@ _BARE = ("metadata", "cite")
 _ANSWERED = (*_BARE, "quote")
 """Parameters that are questions: each has an answer of its own."""
 _VERBS = ("info", "bytes", "landing", "linkset", "locations", "history", "members", "play",
-          "text", "signatures", "assertions",
-          "provenance")  # fmt: skip
+          "text", "signatures", "assertions", "provenance", "cites", "citedby",
+          "quotes")  # fmt: skip
 _LEVELS = ("own",)
 _FLAGS = ("nearest", "standing")
 """Words beside a question, without a value."""
 _TYPED = ("quote", "before", "after")
 """Parameters from a form, in which a space is written `+`."""
 _PARAMETERS = ("metadata", "level", "cite", "locale", "part", "t", "cursor", "limit", "urlappend",
-               "region", "index", "type", "locatt", "form", "by", "motivation",
-               "scope")  # fmt: skip
+               "region", "index", "type", "locatt", "form", "by", "motivation", "scope", "kind",
+               "since", "until")  # fmt: skip
 
 
 _OF_PROXIES = ("noredirect", "ignore_aliases", "auth")
@@ -145,6 +146,11 @@ class Question(msgspec.Struct, frozen=True):
     """The scopes of the assertions that are wanted; empty for all."""
     is_standing: bool = False
     """True if retracted assertions are not wanted."""
+    kinds: tuple[str, ...] = ()
+    """Kinds of citations."""
+    since: str | None = None
+    until: str | None = None
+    """The first and the last day on which citing documents were deposited."""
     follow_aliases: bool = True
     """False for `?ignore_aliases`."""
     indexes: tuple[int, ...] = ()
@@ -238,6 +244,9 @@ def _read_question(text: str, verbs: tuple[str, ...]) -> Question:
         motivation=found.get("motivation") or "",
         scopes=found.list_values("scope"),
         is_standing="standing" in found,
+        kinds=found.list_values("kind"),
+        since=found.get("since"),
+        until=found.get("until"),
         follow_aliases="ignore_aliases" not in found,
         indexes=tuple(
             int(one) for one in found.list_values("index") if re.fullmatch("[0-9]{1,10}", one)

@@ -49,6 +49,7 @@ from perdure.server.protocol.sendfile import offer_sender
 from perdure.server.resource.metadata import list_types
 from perdure.settings import Settings
 from perdure.storage.generation import Generation
+from perdure.upkeep import indexing
 from perdure.upkeep.children import run_command
 from perdure.upkeep.linkcheck import scheduling
 from perdure.upkeep.linkcheck.health import Health
@@ -120,6 +121,8 @@ class Worker:
                 ]
                 if self._registry.settings.search == "on":
                     tasks.append(asyncio.create_task(self._follow_searches()))
+                if self._registry.settings.index_seconds:
+                    tasks.append(asyncio.create_task(self._update_indexes()))
                 if self._registry.settings.check_links_hours:
                     tasks.append(asyncio.create_task(self._check_links()))
                 _load_tables()
@@ -178,6 +181,16 @@ class Worker:
             ):
                 logs.get_log().error("index of words not made", detail=problem)
             await asyncio.sleep(_INDEX_AGAIN)
+
+    async def _update_indexes(self) -> None:
+        while True:
+            await asyncio.sleep(self._registry.settings.index_seconds)
+            try:
+                problem = await indexing.update_beside(self._registry)
+            except (OSError, PerdureError) as error:
+                problem = str(error)
+            if problem:
+                logs.get_log().error("indexes not updated", detail=problem)
 
     async def _check_links(self) -> None:
         hours = self._registry.settings.check_links_hours

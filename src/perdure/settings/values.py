@@ -168,6 +168,12 @@ class Settings:
         "hours after which 'perdure serve' checks a location again; 0: never",
         limit_range(0, 100_000),
     )
+    index_seconds: int = _define_setting(
+        60,
+        "seconds after which 'perdure serve' brings the indexes of citations and passages up to "
+        "date; 0: never",
+        limit_range(0, 1 << 31),
+    )
     base_url: str = _define_setting(
         "",
         "public URL of the resolver, for links; empty: as requested",

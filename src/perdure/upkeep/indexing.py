@@ -1,7 +1,9 @@
 """Bringing the indexes of citations and of passages up to date, each under its own lock.
 
-How it works: both are followers of the changes (`perdure.upkeep.changes.following`). The index of
-passages needs numpy (`perdure[text]`); without it, only citations are indexed.
+How it works: both are followers of the changes (`perdure.upkeep.changes.following`). A command
+brings them up to date before it reads them; for a server, `update_beside` does so regularly, in a
+process of its own, so that no reader waits. The index of passages needs numpy (`perdure[text]`);
+without it, only citations are indexed.
 
 What must stay true: an index that cannot be written is an error with the reason, never an answer
 that looks complete.
@@ -9,9 +11,13 @@ that looks complete.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import fcntl
+import os
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import apsw
@@ -21,11 +27,13 @@ from perdure.errors.unavailable import FollowerFailed
 from perdure.registry import Registry
 from perdure.upkeep.changes.document_index import DocumentIndex
 from perdure.upkeep.changes.following import catch_up
+from perdure.upkeep.children import run_command
 from perdure.upkeep.citations.citation_index import CitationIndex
 
 if TYPE_CHECKING:
     from perdure.upkeep.quotations.passage_index import PassageIndex
 
+_TURN = Path("followers", "index.turn")
 Progress = Callable[[int], None]
 
 
@@ -41,7 +49,10 @@ def has_passages() -> bool:
 @contextlib.contextmanager
 def open_citations(registry: Registry) -> Iterator[CitationIndex]:
     """Open the index of citations as it is. Raises FollowerFailed."""
-    with _failures("the index of citations"), contextlib.closing(CitationIndex(registry)) as index:
+    with (
+        reporting_failures("the index of citations"),
+        contextlib.closing(CitationIndex(registry)) as index,
+    ):
         yield index
 
 
@@ -52,19 +63,63 @@ def open_passages(registry: Registry) -> Iterator[PassageIndex]:
         raise MissingLibrary(task="finding quotations", extra="text", library="numpy")
     from perdure.upkeep.quotations.passage_index import PassageIndex
 
-    with _failures("the index of passages"), contextlib.closing(PassageIndex(registry)) as index:
+    with (
+        reporting_failures("the index of passages"),
+        contextlib.closing(PassageIndex(registry)) as index,
+    ):
         yield index
 
 
 def bring_up_to_date(index: DocumentIndex, report: Progress = _ignore) -> None:
     """Let an index take all changes that it has not seen. Raises FollowerFailed."""
-    with _failures("the index"):
+    with reporting_failures("the index"):
         for step in catch_up(index.registry.records, index):
             report(step.taken)
 
 
+# beside a server
+# ---------------
+
+
+async def update_beside(registry: Registry) -> str:
+    """Bring the indexes up to date in a process of its own, at the lowest priority.
+
+    Does nothing if there is no new change, or if another process of the server does it. Returns a
+    short error text, or an empty text. The process ends with this one.
+    """
+    with _hold_turn(registry) as is_ours:
+        if not is_ours or not await asyncio.to_thread(_is_behind, registry):
+            return ""
+        return await run_command(registry.root, "index")
+
+
+def _is_behind(registry: Registry) -> bool:
+    """Return True if there are changes that the index of citations has not seen."""
+    head = registry.head()
+    with open_citations(registry) as index:
+        return head is not None and index.find_mark() != head.mark
+
+
 @contextlib.contextmanager
-def _failures(what: str) -> Iterator[None]:
+def _hold_turn(registry: Registry) -> Iterator[bool]:
+    """Yield True to one process of a server at a time."""
+    path = registry.root / _TURN
+    path.parent.mkdir(exist_ok=True)
+    fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+    finally:
+        os.close(fd)
+
+
+@contextlib.contextmanager
+def reporting_failures(what: str) -> Iterator[None]:
+    """Turn errors of the database and of the system into FollowerFailed."""
     try:
         yield
     except (apsw.Error, OSError) as error:

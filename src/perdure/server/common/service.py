@@ -28,6 +28,7 @@ from perdure.reading.resolve import ReadDoor
 from perdure.reading.resolved import Resolved
 from perdure.registry import Registry
 from perdure.server.common.bearers import Bearers
+from perdure.server.common.indexes import ReaderIndexes
 from perdure.server.common.metrics import Metrics
 from perdure.server.common.passwords import Passwords
 from perdure.server.protocol.limits import ClientLimits
@@ -41,6 +42,7 @@ _CUTTERS = 4  # threads
 _MOST_COUNTED = 10_000  # parts
 _CITATIONS = "citations"
 _SEARCHES = "searches"
+_QUOTATIONS = "quotations"
 _FOLLOWERS = 8  # threads, each with a chunk of a body that is generated while it is sent
 
 
@@ -69,6 +71,7 @@ class Service:
     _followers: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(_FOLLOWERS, thread_name_prefix="perdure-follow")
     )
+    _indexes: list[ReaderIndexes] = field(default_factory=list)
     _waiting_for_changes: set[object] = field(default_factory=set)
     _waiting: dict[str, ThreadPoolExecutor] = field(default_factory=dict)
     """Threads that wait for processes, separate for each extractor, so that slow requests delay
@@ -88,6 +91,13 @@ class Service:
     @property
     def reading(self) -> ReadDoor:
         return self.registry.reading
+
+    @property
+    def indexes(self) -> ReaderIndexes:
+        """The indexes of followers, for the thread that asks."""
+        if not self._indexes:
+            self._indexes.append(ReaderIndexes(self.registry))
+        return self._indexes[0]
 
     def count_changes(self) -> int:
         """Return a number that grows with every change."""
@@ -179,6 +189,10 @@ class Service:
         return await loop.run_in_executor(
             self._waiting[_CITATIONS], self.registry.citations.check_resolved, resolved
         )
+
+    async def find_quotations(self, work: Callable[..., Any], *arguments: Any) -> Any:
+        """Search for quotations in a thread of its own pool, because documents are read for it."""
+        return await self._run_in_queue(_QUOTATIONS, work, *arguments)
 
     def remember_length(self, tag: bytes, length: int) -> None:
         """Remember the length of a part. It never changes: the tag identifies the bytes."""

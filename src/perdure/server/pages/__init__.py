@@ -35,11 +35,13 @@ def _load_environment() -> jinja2.Environment:
 
 
 @cache
-def _write_policy(*, has_script: bool) -> bytes:
+def _write_policy(*, has_script: bool, in_frames: bool) -> bytes:
+    ancestors = "'self'" if in_frames else "'none'"
     script = f" script-src '{_digest_template('part.js')}';" if has_script else ""
     return (
         f"default-src 'none';{script} style-src '{_digest_template('style.css')}'; "
-        "media-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+        "media-src 'self'; frame-src 'self'; form-action 'self'; base-uri 'none'; "
+        f"frame-ancestors {ancestors}"
     ).encode()
 
 
@@ -62,14 +64,18 @@ def render_template(name: str, **values: object) -> bytes:
 
 
 def make_page(
-    status: int, body: bytes, *fields: tuple[bytes, bytes], has_script: bool = False
+    status: int,
+    body: bytes,
+    *fields: tuple[bytes, bytes],
+    has_script: bool = False,
+    in_frames: bool = False,
 ) -> Answer:
-    """Make an answer with a page as its body."""
+    """Make an answer with a page as its body. `in_frames` lets our own pages contain it."""
     return make_answer(
         status,
         HTML,
         body,
-        (b"content-security-policy", _write_policy(has_script=has_script)),
+        (b"content-security-policy", _write_policy(has_script=has_script, in_frames=in_frames)),
         (b"x-content-type-options", b"nosniff"),
         *fields,
     )

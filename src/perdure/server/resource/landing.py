@@ -101,6 +101,8 @@ async def show_landing_page(service: Service, request: Request, resolved: Resolv
         withdrawn=gone,
         contact=service.settings.contact,
         later=next((row.href for row in rows if row.rel == "latest-version"), ""),
+        cited_url=append_question(what.url, "citedby") if gone is None else "",
+        cites_url=append_question(what.url, "cites"),
         quotable=_find_quotable_url(shown, record) if passage is None else "",
         versions=shown["versions"][-_LONGEST:][::-1],
         more_versions=max(0, len(shown["versions"]) - _LONGEST),

@@ -40,6 +40,7 @@ from perdure.server.common.service import Service
 from perdure.server.resource import (
     asserting,
     citations,
+    citing,
     held,
     landing,
     members,
@@ -67,6 +68,8 @@ async def answer_get(service: Service, request: Request) -> Answer:
         answer = answer_shoulder(service, request, question)
         if answer is None and question.verb == "assertions":
             answer = await asserting.list_about_foreign(service, request, question)
+        if answer is None and question.verb in citing.VERBS:
+            answer = await citing.list_foreign(service, request, question)
         if answer is None:
             raise
         return answer
@@ -74,6 +77,8 @@ async def answer_get(service: Service, request: Request) -> Answer:
         return await signing.list_signatures(service, request, resolved)
     if question.verb == "assertions" and (resolved.is_pattern or resolved.is_citation):
         return await asserting.list_assertions(service, request, resolved, question)
+    if resolved.names is not None and question.verb in citing.VERBS:
+        return await citing.list_citations(service, request, resolved, question)
     if resolved.names is not None and not metadata.asks_for_one(resolved, question):
         described = answer_shoulder(service, request, question) if question.inflection else None
         return described or await list_set(service, request, resolved.names, question)
@@ -100,6 +105,8 @@ async def _answer_question(
         return lead_to_whole(service, request, resolved, f"?{request.target.question}")
     if metadata.asks_for_metadata(question):
         return await metadata.answer_metadata(service, request, resolved, question)
+    if question.verb in citing.VERBS:
+        return await citing.list_citations(service, request, resolved, question)
     if resolved.pwid is not None:
         return await pwids.answer_pwid(service, request, resolved.pwid, question)
     if question.quote is not None:
@@ -133,6 +140,8 @@ async def _answer_question(
             return await provenance.show_provenance(service, request, resolved)
         case "assertions":
             return await asserting.list_assertions(service, request, resolved, question)
+        case "quotes":
+            return await citing.find_quotations(service, request, resolved)
         case "play":
             return await playing.play_resource(service, request, resolved)
         case "text":

@@ -93,6 +93,41 @@ QUESTIONS = (
         "and signatures, and the composites that contain it",
     ),
     Parameter(
+        name="citedby",
+        schema=BARE,
+        shown="?citedby",
+        text="the documents held here that [refer to it](citations.md#who-cites-what), or to any "
+        "name of a series, an interval or a pattern; the newest first, page by page",
+    ),
+    Parameter(
+        name="cites",
+        schema=BARE,
+        shown="?cites",
+        text="the names that it [refers to](citations.md#who-cites-what), page by page",
+    ),
+    Parameter(
+        name="kind",
+        shown="?citedby&kind=<kind>",
+        text="only citations of this [kind](citations.md#who-cites-what): `declared`, "
+        "`declared:href`, `claimed` …; may be repeated",
+        repeated=True,
+    ),
+    Parameter(
+        name="since",
+        shown="?citedby&since=<day>&until=<day>",
+        text="only citations in documents deposited on these days, such as `2026-11-21`",
+    ),
+    Parameter(
+        name="until", text="the last day on which citing documents were deposited", listed=False
+    ),
+    Parameter(
+        name="quotes",
+        schema=BARE,
+        shown="?quotes",
+        text="the [passages](citations.md#quotations-that-nothing-declares) that it has in common "
+        "with other documents held here",
+    ),
+    Parameter(
         name="members",
         schema=BARE,
         shown="?members",
@@ -201,7 +236,7 @@ QUESTIONS = (
     Parameter(
         name="limit",
         schema={"type": "string", "pattern": "^[1-9][0-9]{0,8}$"},
-        text="identifiers per page of a listing",
+        text="identifiers or citations per page of a listing",
         listed=False,
     ),
 )

@@ -18,7 +18,7 @@ from perdure.errors import NotFound
 from perdure.errors.citing import CitationDayMalformed, UnknownCitationKind
 from perdure.ids import Identifier
 from perdure.model.changes import ChangeMark
-from perdure.model.queries import Gone, Reader
+from perdure.model.queries import Gone, Query, Reader
 from perdure.reading.resolved import Resolved
 from perdure.registry import Registry
 from perdure.upkeep.changes.following import count_behind
@@ -81,10 +81,31 @@ def answer_citations(
     Raises ForeignCursor, and the errors of `perdure.upkeep.citations.subjects.make_subject`.
     """
     resolved.require_no_citation()
+    if resolved.pwid is not None:  # nothing is registered of it, but it can be cited
+        subject = make_foreign_subject(resolved.pwid)
+        return list_subject(registry, index, subject, wanted, reader)
     gone = find_tombstone(resolved)
     if gone is not None:
         return gone
     return list_subject(registry, index, make_subject(registry, resolved), wanted, reader)
+
+
+def ask_citations(
+    registry: Registry, index: CitationIndex, query: Query, wanted: CitationsWanted
+) -> CitationPage | Gone:
+    """Resolve a query, and return a page of citations of its name, or the tombstone.
+
+    Raises NotFound if the name is unknown and nothing held here cites it, and as
+    `answer_citations`.
+    """
+    try:
+        resolved = registry.reading.resolve(query)
+    except NotFound:
+        subject = find_foreign(registry, index, query.identifier)
+        if subject is None:
+            raise
+        return list_subject(registry, index, subject, wanted, query.reader)
+    return answer_citations(registry, index, resolved, wanted, query.reader)
 
 
 def list_subject(

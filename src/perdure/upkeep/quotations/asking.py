@@ -188,8 +188,8 @@ def _name_citation(subject: _Subject, ours: str | None, found: FoundPassage) -> 
     if subject.name is None or ours is None or found.part is None:
         return None
     sides = [(str(subject.name), ours), (found.name, found.part)]
-    if subject.day < found.day:
-        sides.reverse()
+    if (subject.day, subject.name.key) < (found.day, parse(found.name).key):
+        sides.reverse()  # keys of one day are in the order in which the names were given
     (citing, place), (cited, part) = sides
     origin = _find_origin(place)
     if origin is None:
