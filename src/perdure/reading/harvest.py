@@ -5,6 +5,8 @@ already in that order, so nothing is kept for harvesting: a binary search in eac
 first change of a time, and from there on every change names its records. A record is listed at its
 last change only. Its date is that of this change.
 
+A feed asks for the latest changes instead, and reads them backwards.
+
 A record is harvested if the public may read it, and if it leads to something: bytes, a location,
 values or a description. A withdrawn one is listed as deleted. A closed one is not listed.
 
@@ -16,6 +18,7 @@ its own length, and one look at each change in between.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Annotated, NamedTuple
 
 import msgspec
@@ -133,8 +136,38 @@ class Harvest:
                     found.append(shown)
         return HarvestPage(found, None)
 
+    def list_latest(
+        self, names: NameSet | None, *, limit: int, reader: Reader = PUBLIC_READER
+    ) -> list[HarvestedRecord]:
+        """List the records of a set that changed last, the latest change first.
+
+        Of a change with many records, the first ones are listed. At most `MOST_CHANGES` changes are
+        looked at.
+        """
+        found: list[HarvestedRecord] = []
+        ranges = None if names is None else ((names.low, names.end),)
+        for change in islice(self._walk_back(), MOST_CHANGES):
+            if change.act in WITHOUT_RECORDS:
+                continue
+            for _, name, record in self._list_records(change, "", ranges):
+                if len(found) == limit:
+                    return found
+                if names is None or names.covers_resource(name):
+                    shown = self._show_record(name, record, change, reader)
+                    found += [] if shown is None else [shown]
+        return found
+
     # changes
     # -------
+
+    def _walk_back(self) -> Iterator[Change]:
+        """Yield all changes, the last one first."""
+        for low, last in reversed(list(self._list_epochs())):
+            while last:
+                count = min(last, _AT_ONCE)
+                last -= count
+                mark = ChangeMark(low.epoch, last)
+                yield from reversed(self._records.list_changes(mark, limit=count))
 
     def _walk_changes(self, place: HarvestPlace | None) -> Iterator[tuple[Change, str]]:
         """Yield the changes after a place, each with the key after which its records begin."""

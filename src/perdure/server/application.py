@@ -19,6 +19,7 @@ A request is about a page of the server or about an identifier; identifiers have
     GET HEAD  /replay/<time>/<uri>                              replay.replay_capture
     GET HEAD  /oai?verb=<verb>                                  harvesting.answer_harvester
     POST      /oai                                              harvesting.answer_harvester
+    GET HEAD  /feed.atom?about=<set>                            feeds.answer_feed
     GET HEAD  /openapi.json                                     table.publish_openapi
     GET HEAD  /search?q=<words>                                 searching.search_documents
     GET HEAD  /search.atom?q=<words>                            searching.search_documents

@@ -1,4 +1,4 @@
-"""The routes for harvesters: OAI-PMH.
+"""The routes for harvesters and readers of feeds: OAI-PMH, Atom.
 
 How it works: GET and POST have the same arguments (section 3.1.1 of OAI-PMH 2.0), so both have one
 handler. The protocol answers every request with status 200, and its errors are part of the answer.
@@ -8,6 +8,7 @@ So the schemas here let everything pass; `x-oai-pmh` says what the protocol allo
 from __future__ import annotations
 
 from perdure import errors
+from perdure.server.apis import feeds
 from perdure.server.apis.oai import harvesting
 from perdure.server.apis.oai.requests import VERBS
 from perdure.server.routes.model import (
@@ -61,5 +62,27 @@ HARVESTING = (
         answers=(_ANSWER,),
         extensions=_PROTOCOL,
         problems=(errors.TooLarge, errors.DigestMismatch, errors.Incomplete),
+    ),
+    Route(
+        methods=("GET", "HEAD"),
+        pattern=feeds.PAGE,
+        handler=feeds.answer_feed,
+        operation="followChanges",
+        text="the latest changes in a set of names, for feed readers (Atom)",
+        shown="/feed.atom?about=<set>",
+        section="pages",
+        parameters=(
+            Parameter(
+                name="about", text="a series, an interval, a pattern or a beginning of names"
+            ),
+            Parameter(
+                name="limit",
+                text="the largest number of entries",
+                schema={"type": "integer", "minimum": 1, "maximum": feeds.MOST},
+                listed=False,
+            ),
+        ),
+        answers=(AnswerShape(status=200, text="The feed.", content={feeds.ATOM: TEXT}),),
+        problems=(errors.MalformedIdentifier, errors.UnknownScheme, errors.InvalidRequest),
     ),
 )

@@ -1,0 +1,100 @@
+"""Feeds of the latest changes in a set of names: `/feed.atom`.
+
+    GET /feed.atom                                 the latest changes here
+    GET /feed.atom?about=pdi://oma.eop.gov.us/     those in a series, an interval or a pattern
+
+Specifications: RFC 4287 (Atom), RFC 6721 (deleted entries).
+
+What must stay true: a feed shows what the public may read. Of a withdrawn resource, it says only
+that it was withdrawn, and when.
+"""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import parse_qsl, quote
+
+from perdure.errors.naming import PatternNotAllowed
+from perdure.errors.requests import MalformedNumber
+from perdure.ids.name_set import NameSet, read_set
+from perdure.metadata import describe_resource
+from perdure.model.about import NOT_IN_XML
+from perdure.model.parameters import Parameters
+from perdure.reading.harvest import HarvestedRecord
+from perdure.reading.targets import append_question, spell_path, spell_set_path
+from perdure.server import pages
+from perdure.server.common.answers import Answer, make_answer
+from perdure.server.common.request import Request
+from perdure.server.common.service import Service
+
+ATOM = "application/atom+xml"
+PAGE = "/feed.atom"
+USUAL, MOST = 50, 500
+"""Entries of a feed."""
+_NEVER = "1970-01-01T00:00:00Z"
+
+
+async def answer_feed(service: Service, request: Request) -> Answer:
+    """Answer GET or HEAD of `/feed.atom`.
+
+    Raises MalformedIdentifier, UnknownScheme, or InvalidRequest if the set consists of formats or
+    versions, or the limit is not a number in range.
+    """
+    given = Parameters(parse_qsl(request.target.question or "", keep_blank_values=True))
+    about = given.get("about", "")
+    names = read_set(about) if about else None
+    if names is not None and names.has_representations:
+        raise PatternNotAllowed(identifier=str(names))
+    limit = _read_limit(given.get("limit", str(USUAL)))
+    body: bytes = await service.run_cutter(_write_feed, service, request, names, limit)
+    fresh = (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds)
+    return make_answer(HTTPStatus.OK, f"{ATOM}; charset=utf-8", body, fresh)
+
+
+def _read_limit(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 9 and 1 <= int(text) <= MOST):
+        raise MalformedNumber(parameter="limit", text=text, low=1, high=MOST)
+    return int(text)
+
+
+def _write_feed(service: Service, request: Request, names: NameSet | None, limit: int) -> bytes:
+    base = request.base_url
+    found = service.registry.harvest.list_latest(names, limit=limit)
+    entries = [_prepare_entry(base, one) for one in found]
+    own = base + PAGE
+    if names is not None:
+        own += f"?about={quote(str(names), safe=':/')}"
+    return pages.render_template(
+        "feed.xml",
+        title=f"Changes in {names}" if names else f"Changes at {base}",
+        own=own,
+        page=f"{base}/" if names is None else f"{base}/{spell_set_path(names)}",
+        base=base,
+        updated=found[0].at if found else _NEVER,
+        entries=entries,
+    )
+
+
+def _prepare_entry(base: str, one: HarvestedRecord) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "id": one.identifier.uri,
+        "updated": one.at,
+        "is_deleted": one.resolved is None,
+    }
+    if one.resolved is None:
+        return entry
+    there = f"{base}/{spell_path(one.identifier)}"
+    about = describe_resource(one.identifier, one.resolved.known, there).about
+    title = about.titles[0].value if about.titles else str(one.identifier)
+    return entry | {
+        "title": _clean(title),
+        "authors": [_clean(author.display_name) for author in about.creators],
+        "page": append_question(there, "landing"),
+        "summary": str(one.identifier),
+    }
+
+
+def _clean(text: str) -> str:
+    """A text without the characters that XML does not have."""
+    return NOT_IN_XML.sub("\ufffd", text)
