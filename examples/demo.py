@@ -1,8 +1,9 @@
 """`make demo`: a registry with real documents, resolved in every way that perdure knows.
 
-How it works: it makes a registry in `demo-registry/`, mints the project's own README and a page of
-its documentation as text and as HTML, commits a second version, mints an image and a sound made on
-the spot, binds a handle to a location, starts the resolver on a free port, and then runs each
+How it works: it makes a registry in `demo-registry/`, deposits a directory of old files, mints the
+project's own README and a page of its documentation as text and as HTML, commits a second version,
+mints an image and a sound made on the spot, binds a handle to a location, starts the resolver on a
+free port, and then runs each
 `curl` that it shows (if curl is not installed, `curl.py` beside this file sends the same requests);
 describes and cites a document; captures a page of the resolver into a web
 archive of its own, and mints a collection of all that; checks quotations of a document, signs it,
@@ -59,10 +60,11 @@ def main() -> int:
     chosen = options.parse_args()
 
     shutil.rmtree(REGISTRY, ignore_errors=True)
-    heading("1. A registry, and documents in it")
+    heading("1. A registry, a directory that moves in, and documents")
     perdure("init", str(REGISTRY), "--series", SERIES, "--shoulder", "99999/fk4")
     settings = REGISTRY / "perdure.toml"
     settings.write_text(settings.read_text() + WEB_ARCHIVE)
+    show_deposit()
     readme = mint_page("README.md")
     mint_page("docs/tutorial/first-registry.md")
     names = [
@@ -98,6 +100,43 @@ def main() -> int:
                 while True:
                     time.sleep(3600)
     return 0
+
+
+def show_deposit() -> None:
+    """A directory with an inventory: a plan first, then names, receipts and a report."""
+    with tempfile.TemporaryDirectory() as directory:
+        source, inventory = Path(directory) / "archive", Path(directory) / "inventory.csv"
+        write_archive(source)
+        table = (
+            "Datei;Titel;Verfasser;Sprache\n"
+            "1997/09/01/letter.txt;Die Straße;Müller, Anna;de\n"
+            "1998/01/20/letter (copy).txt;;;de\n"
+        )
+        inventory.write_bytes(table.encode("cp1252"))
+        words = ["deposit", str(source), "--metadata", str(inventory), "--series", SERIES]
+        words += ["--date-pattern", "%Y/%m/%d"]
+        perdure(*words, "--dry-run")
+        job = Path(perdure(*words).strip().splitlines()[-1])
+        perdure("cite", f"@{job / 'receipts.csv'}", "--style", "iso690")
+
+
+def write_archive(source: Path) -> None:
+    """Files as people leave them: formats, versions, old charsets, copies and a link."""
+    letter = "Die Größe der Straße überraschte alle Bürger. ".encode("cp850") * 20
+    files: dict[str, bytes] = {
+        "1997/09/01/letter.txt": letter,
+        "1997/09/01/page.html": b"<!DOCTYPE html><title>A page of 1997</title><p>Names that last",
+        "1997/09/01/page.txt": b"Names that last",
+        "1998/01/20/memo.v1.txt": b"A first draft of the memo.",
+        "1998/01/20/memo.v2.txt": b"The memo, as it was sent.",
+        "1998/01/20/letter (copy).txt": letter,
+        "1998/01/20/empty.txt": b"",
+    }
+    for name, data in files.items():
+        path = source / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    (source / "link").symlink_to("1997")
 
 
 def mint_page(source: str) -> str:

@@ -8,7 +8,7 @@ from perdure import testing
 from perdure.errors import MalformedIdentifier, UnknownScheme
 from perdure.errors.importing import SchemeUnordered
 from perdure.ids import parse
-from perdure.ids.name_set import find_authority, find_set, make_set, read_set
+from perdure.ids.name_set import choose_names, find_authority, find_set, make_set, read_set
 
 
 @pytest.mark.parametrize(
@@ -157,3 +157,25 @@ def test_an_asterisk_after_a_day_is_a_pattern_of_pdis() -> None:
 def test_an_asterisk_after_no_interval_is_malformed(text: str) -> None:
     with pytest.raises(MalformedIdentifier):
         read_set(text)
+
+
+def test_names_that_were_listed_one_by_one() -> None:
+    day = "pdi://oma.eop.gov.us/1997/09/01"
+    listed = [parse(one) for one in ("hdl:1839/b", f"{day}/2.text.1", f"{day}/10", "hdl:1839/B")]
+    names = choose_names(listed, "@names.txt")
+    assert str(names) == "@names.txt"
+    assert not (names.is_single)
+    assert not (names.is_interval)
+    assert not (names.is_divided)
+    assert not names.has_representations
+    assert names.contains(parse("hdl:1839/b"))
+    assert names.contains(parse(f"{day}/2.text.1"))
+    assert not names.contains(parse(f"{day}/2.html.1"))
+    assert not names.contains(parse(f"{day}/3"))
+    assert names.covers_resource(parse(f"{day}/2"))
+    assert not names.covers_resource(parse(f"{day}/3"))
+    keys = sorted({one.key for one in listed})
+    assert [names.low, names.end] == [keys[0], f"{keys[-1]}\0"]
+    assert names.next_key(parse(f"{day}/2")) == parse(f"{day}/10").key
+    last = max(listed, key=lambda one: one.key)
+    assert str(names.next_key(last)) > names.end

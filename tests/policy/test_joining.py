@@ -15,6 +15,7 @@ from perdure.errors.conflicts import (
     WithdrawalContradicted,
 )
 from perdure.ids import parse
+from perdure.model.about import About
 from perdure.model.commands import Joining
 from perdure.model.records import Location, Record, Representation, Tombstone, Value, Version
 from perdure.policy.joining import join_records
@@ -157,3 +158,39 @@ def test_a_secret_that_comes_from_a_file_depends_on_the_token_that_the_file_says
     row = Record(at=AT, values=(secret,))
     joined = join_records(handle, Record(at=AT), row, how, frozenset({"values"}))
     assert [one.granted_by for one in joined.values] == ["clerk"]
+
+
+def test_an_update_replaces_locations_and_merges_the_rest() -> None:
+    """joining.py: "`UPDATE` replaces locations and merges all other data"."""
+    held = Record(
+        at="2026-11-21T12:00:00Z",
+        locations=(
+            Location(uri="https://a.example/", weight=3),
+            Location(uri="https://b.example/"),
+        ),
+        metadata={"title": "Old", "shelf": "7"},
+        about=About(year="1997", version="2"),
+    )
+    more = Record(
+        at="2026-11-22T12:00:00Z",
+        locations=(Location(uri="https://a.example/"),),
+        metadata={"title": "New"},
+        about=About(year="1998"),
+    )
+    joined = join_records(NAME, held, more, Joining.UPDATE, frozenset(("locations", "metadata")))
+    assert joined.locations == (Location(uri="https://a.example/", weight=3),)
+    assert joined.metadata == {"title": "New", "shelf": "7"}
+    assert joined.about == About(year="1998", version="2")
+    without = replace(more, locations=())
+    kept = join_records(NAME, held, without, Joining.UPDATE, frozenset(("metadata",)))
+    assert kept.locations == held.locations
+
+
+def test_an_update_merges_values() -> None:
+    url = Value(index=1, type="URL", data="https://a.example/")
+    mail = Value(index=2, type="EMAIL", data="a@a.example")
+    handle = parse("hdl:1839/a")
+    held = Record(locations=(Location(uri="https://a.example/"),), values=(url, mail))
+    new = replace(mail, data="b@a.example")
+    joined = join_records(handle, held, Record(values=(new,)), Joining.UPDATE, frozenset())
+    assert [one.data for one in joined.values] == ["https://a.example/", "b@a.example"]

@@ -13,7 +13,7 @@ from perdure.errors import (
     MalformedIdentifier,
 )
 from perdure.ids import Identifier, parse
-from perdure.ids.name_set import make_set
+from perdure.ids.name_set import choose_names, make_set
 from perdure.ids.pdi import Pdi
 from perdure.model.commands import make_representation
 from perdure.model.records import Location, Record, Version
@@ -163,3 +163,12 @@ def test_a_set_of_representations_covers_the_records_that_have_one(
     record = Record(versions=(Version(number=1, at="", representations=(held,)),))
     name = parse("pdi://a.us/1997/01/01/1")
     assert naming.covers_record(make_set(parse(pattern)), name, record) is covered
+
+
+def test_the_members_of_a_list_are_the_listed_names() -> None:
+    day = "pdi://oma.eop.gov.us/1997/09/01"
+    listed = tuple(parse(one) for one in (f"{day}/2.text.1", f"{day}/2", f"{day}/3"))
+    names = choose_names(listed, "@names.txt")
+    assert naming.list_members(names, parse(f"{day}/2"), Record()) == list(listed[:2])
+    assert naming.list_members(names, parse(f"{day}/4"), Record()) == []
+    assert naming.covers_record(names, parse(f"{day}/3"), Record())

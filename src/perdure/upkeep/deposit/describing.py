@@ -16,6 +16,8 @@ from perdure.upkeep.deposit.plan import PlannedFile
 
 INSIDE = "inside: "
 INVENTORY = "inventory"
+FILE_TIME = "file time"
+"""The source of the time at which a file was last changed, which is no date of its creation."""
 _STATED = (INVENTORY, "plan", "", "BagIt", "METS", "EAD")
 
 
@@ -37,7 +39,8 @@ def describe_rows(rows: Sequence[PlannedFile]) -> tuple[About | None, dict[str, 
         known["date"] = dated.date
     about = read_pairs(known)
     if dated is not None and dated.date_source not in _STATED:
-        date = DescriptionDate(value=dated.date, kind="Created", note=_note_source(dated))
+        kind = "Updated" if dated.date_source == FILE_TIME else "Created"
+        date = DescriptionDate(value=dated.date, kind=kind, note=_note_source(dated))
         about = msgspec.structs.replace(about, dates=(*about.dates, date))
     sources = {row.described_by for row in rows if row.described_by}
     if len(sources) == 1 and (source := sources.pop()).startswith(INSIDE):
@@ -47,5 +50,5 @@ def describe_rows(rows: Sequence[PlannedFile]) -> tuple[About | None, dict[str, 
 
 def _note_source(row: PlannedFile) -> str:
     """Name the source of a date that no one stated."""
-    notes = {"path": "from the path of the file", "file time": "from the time of the file"}
+    notes = {"path": "from the path of the file", FILE_TIME: "from the time of the file"}
     return notes.get(row.date_source, row.date_source)

@@ -23,6 +23,7 @@ from perdure.errors.depositing import RowDayMissing
 from perdure.model.timestamps import format_timestamp
 from perdure.upkeep.deposit import plan as rows
 from perdure.upkeep.deposit.dates import DatePattern, read_date
+from perdure.upkeep.deposit.describing import FILE_TIME
 from perdure.upkeep.deposit.grouping import GroupedFile, group_files
 from perdure.upkeep.deposit.listings import Listing
 from perdure.upkeep.deposit.open_listings import OpenListings
@@ -367,7 +368,7 @@ class Planner:
         if row.date or not self._options.file_times or not found.changed:
             return row
         moment = datetime.fromtimestamp(found.changed / 1e9, UTC)
-        return replace(row, date=format_timestamp(moment)[:10], date_source="file time")
+        return replace(row, date=format_timestamp(moment)[:10], date_source=FILE_TIME)
 
     def _choose_day(self, row: PlannedFile) -> PlannedFile:
         """Choose the day under which the name is given.  # ruling: pdi-retrospective"""
