@@ -5,7 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from rich.progress import ProgressColumn
 
 
 class Bar(Protocol):
@@ -35,7 +38,10 @@ def show_progress(what: str, *, total: float | None, unit: str = "bytes") -> Ite
     amount = {"bytes": DownloadColumn(), "share": TaskProgressColumn()}.get(
         unit, MofNCompleteColumn()
     )
-    columns = (TextColumn("{task.description}"), BarColumn(), amount, TimeRemainingColumn())
+    rate = _make_rate_column(unit)
+    columns = (
+        TextColumn("{task.description}"), BarColumn(), amount, *rate, TimeRemainingColumn()
+    )  # fmt: skip
     with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
         task = shown.add_task(what, total=total)
 
@@ -43,6 +49,21 @@ def show_progress(what: str, *, total: float | None, unit: str = "bytes") -> Ite
             shown.update(task, completed=done, description=what)
 
         yield advance
+
+
+def _make_rate_column(unit: str) -> tuple[ProgressColumn, ...]:
+    """The column that says how many are done in a second; none for a share of the whole."""
+    from rich.progress import ProgressColumn, Task, TransferSpeedColumn
+    from rich.text import Text
+
+    if unit in ("bytes", "share"):
+        return (TransferSpeedColumn(),) if unit == "bytes" else ()
+
+    class RateColumn(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            return Text("" if task.speed is None else f"{task.speed:,.0f}/s")
+
+    return (RateColumn(),)
 
 
 def _show_nothing(done: float, what: str | None = None) -> None:

@@ -112,6 +112,18 @@ def test_dates_have_their_sources(depositor: Depositor) -> None:
     ]
 
 
+def test_a_proposed_date_gives_no_name_of_the_past(depositor: Depositor) -> None:
+    """Ruling pdi-retrospective; the issue: "stated, never guessed silently"."""
+    depositor.write_file("mail.eml", "From: a@x.example\nDate: Mon, 1 Sep 1997 12:00:00 +0000\n\nx")
+    depositor.write_file("1998/01/20/mail.eml", "Date: Mon, 1 Sep 1997 12:00:00 +0000\n\ny")
+    rows = depositor.plan(inside=True, retrospective=True, date_pattern="%Y/%m/%d")
+    assert pick(rows, "file", "action", "date", "day") == [
+        ("mail.eml", "skip", "1997-09-01", "today"),
+        ("1998/01/20/mail.eml", "mint", "1998-01-20", "1998-01-20"),
+    ]
+    assert "is a proposal (inside: mail)" in rows[0]["why"]
+
+
 def test_equal_bytes_are_shown(depositor: Depositor) -> None:
     known = depositor.desk.mint(text("held")).identifier
     depositor.write(a_txt="one", b_txt="one", c_txt="held", d_txt="d", d_html="<!DOCTYPE html>d")

@@ -23,7 +23,7 @@ from perdure.errors.depositing import RowDayMissing
 from perdure.model.timestamps import format_timestamp
 from perdure.upkeep.deposit import plan as rows
 from perdure.upkeep.deposit.dates import DatePattern, read_date
-from perdure.upkeep.deposit.describing import FILE_TIME
+from perdure.upkeep.deposit.describing import FILE_TIME, INSIDE
 from perdure.upkeep.deposit.grouping import GroupedFile, group_files
 from perdure.upkeep.deposit.listings import Listing
 from perdure.upkeep.deposit.open_listings import OpenListings
@@ -345,7 +345,7 @@ class Planner:
         if found is None:
             return row
         pairs = dict(found.pairs)
-        source = f"inside: {found.source}"
+        source = f"{INSIDE}{found.source}"
         fields = {name: pairs.pop(name, "") for name in ("title", "creator", "date", "language")}
         date = _join_date(fields["date"])
         return replace(
@@ -377,6 +377,9 @@ class Planner:
         day = row.date[:10]
         if len(day) < len("1997-09-01") or "/" in day:
             return replace(row, action=rows.SKIP, why=RowDayMissing().reason)
+        if row.date_source.startswith(INSIDE):
+            why = f"its date, {day}, is a proposal ({row.date_source}); write the day of its name"
+            return replace(row, action=rows.SKIP, why=f"{why} under 'day', or 'today'")
         if day > self._today:
             return replace(row, action=rows.SKIP, why=f"its date, {day}, is in the future")
         return row if day == self._today else replace(row, day=day)
