@@ -7,7 +7,7 @@ free port, and then runs each
 `curl` that it shows (if curl is not installed, `curl.py` beside this file sends the same requests);
 describes and cites a document; captures a page of the resolver into a web
 archive of its own, and mints a collection of all that; checks quotations of a document, signs it,
-and closes it until a day. `--check` stops the resolver at the end
+and closes it until a day; finds documents by their words. `--check` stops the resolver at the end
 instead of leaving it running.
 """
 
@@ -87,7 +87,9 @@ def main() -> int:
         show_quotations(base, readme)
         show_signatures(readme)
         show_rights(base, readme)
-        heading("6. Nothing was changed")
+        heading("6. Found again")
+        show_search(base)
+        heading("7. Nothing was changed")
         perdure("verify")
         perdure("history", readme)
         console.print(f"\n[bold]The resolver is at {base}[/] — open it in a browser.")
@@ -318,6 +320,15 @@ def show_rights(base: str, text: str) -> None:
     curl("closed until a day, in every face", "-si", f"{base}/{text}")
     perdure("restrict", text, "--lift")
     curl("and open again", "-sI", f"{base}/{text}", lines=1)
+
+
+def show_search(base: str) -> None:
+    """Search for a phrase of the README, and open the part that contains it."""
+    found = perdure("search", '"persistent identifier"', "--format", "text", "--limit", "1")
+    hits = [line.strip() for line in found.splitlines() if "#char=" in line]
+    perdure("get", hits[0])
+    curl("the same for programs", "-s", f"{base}/search?q=%22persistent+identifier%22&limit=1")
+    perdure("cite", "--search", "tutorial", "--style", "apa")
 
 
 def mint_text(text: str) -> str:

@@ -130,6 +130,18 @@ def test_a_thing_is_shown_once_with_its_other_names(desk: Desk, searched: Search
     assert searched.count("word") == (4, False)
 
 
+def test_a_thing_is_shown_under_a_name_within_the_limits(desk: Desk, searched: SearchDesk) -> None:
+    desk.mint(text("word"), html("<p>word"))
+    desk.register("ark:99999/fk4abc", text("word"))
+    describe(desk, "ark:99999/fk4abc", dates=[{"value": "1997", "kind": "Issued"}])
+    assert searched.names("word", formats=("html",)) == ["1.html.1"]
+    assert searched.names("word", within="oma.eop.gov.us", formats=("text",)) == ["1.text.1"]
+    assert searched.names("word", first="2026", formats=("text",)) == ["1.text.1"]
+    assert searched.names("word", last="1997") == ["ark:99999/fk4abc"]
+    (found,) = searched.find("word", last="1997")
+    assert found.also == ()
+
+
 def test_an_earlier_version_is_found_by_words_that_a_later_one_lacks(
     desk: Desk, searched: SearchDesk
 ) -> None:

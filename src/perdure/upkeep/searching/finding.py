@@ -169,8 +169,8 @@ class Finder:
         yield from islice((str(one.name) for one in found if one is not None), MOST_ALSO)
 
     def _is_found(self, selection: Selection, entry: Entry) -> bool:
-        """Return True if the reader may see an entry, and it contains the words."""
-        candidate = self._admission.admit(entry)
+        """Return True if the reader may see an entry, and it is selected."""
+        candidate = self._admission.admit(entry) if selection.covers(entry) else None
         return candidate is not None and self._matches(selection, candidate)
 
     def _list_same(self, candidate: AdmittedEntry) -> list[Entry]:

@@ -102,6 +102,15 @@ class Selection(NamedTuple):
     """Days from `first` through `last`; all if it is 0."""
     formats: tuple[str, ...] = ()
 
+    def covers(self, entry: Entry) -> bool:
+        """Return True if an entry is within the limits, whatever its words are."""
+        return (
+            (not self.high or self.low <= entry.key < self.high)
+            and self.first <= entry.day
+            and (not self.last or 0 < entry.day <= self.last)
+            and (not self.formats or entry.format in self.formats)
+        )
+
     @property
     def without_excluded(self) -> Self:
         """The same without the words that must not occur."""
