@@ -328,7 +328,7 @@ def show_search(base: str) -> None:
     hits = [line.strip() for line in found.splitlines() if "#char=" in line]
     perdure("get", hits[0])
     curl("the same for programs", "-s", f"{base}/search?q=%22persistent+identifier%22&limit=1")
-    perdure("cite", "--search", "tutorial", "--style", "apa")
+    perdure("cite", "@search:tutorial", "--style", "apa")
 
 
 def mint_text(text: str) -> str:

@@ -1,9 +1,9 @@
-"""Lists of names on the command line: `@FILE`, or `@IDENTIFIER` of a collection.
+"""Lists of names on the command line: `@FILE`, `@IDENTIFIER` of a collection, `@search:WORDS`.
 
 How it works: a file has a name in each line; blank lines, and lines that begin with `#`, are passed
 over. A table with a column `identifier` (or `id`), such as the receipts of a deposit, is read by
-that column. A collection stands for its members. Wherever a command takes a pattern, it takes such
-a list.
+that column. A collection stands for its members, and a search for all documents that it finds.
+Wherever a command takes a pattern, it takes such a list.
 
 What must stay true: a line that is no known name is reported with file, line and reason, the others
 are used, and the command exits with 1.
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from perdure.registry import Registry
 
 MARK = "@"
+SEARCH = "search:"
+"""Begins the words of a search."""
 _COLUMNS = ("identifier", "id")
 
 
@@ -37,8 +39,11 @@ class ListedName(NamedTuple):
 
 
 def read_list(source: str) -> NameSet:
-    """Read the names that `@source` stands for. Raises UsageError if none of them is known."""
-    from perdure.errors import PerdureError
+    """Read the names that `@source` stands for.
+
+    Raises UsageError if none of them is known, NothingMatches if a search finds nothing.
+    """
+    from perdure.errors import NothingMatches, PerdureError
     from perdure.ids import parse
     from perdure.ids.name_set import choose_names, make_set
 
@@ -53,6 +58,8 @@ def read_list(source: str) -> NameSet:
                 told = {"file": source, "line": listed.line} | error.as_dict()
                 here().print_failure(told, f"{source}, line {listed.line}: {error}")
                 note_findings()
+    if not names and source.startswith(SEARCH):
+        raise NothingMatches(identifier=f"{MARK}{source}")
     if not names:
         raise click.UsageError(f"{source} has no known names")
     return choose_names(names, f"{MARK}{source}")
@@ -61,6 +68,8 @@ def read_list(source: str) -> NameSet:
 def _list_names(registry: Registry, source: str) -> Iterator[ListedName]:
     from perdure.ids import find_scheme
 
+    if source.startswith(SEARCH):
+        return _list_found(registry, source.removeprefix(SEARCH))
     if source != "-" and not Path(source).exists() and find_scheme(source) is not None:
         return _list_members(registry, source)
     return _list_lines(source)
@@ -74,6 +83,20 @@ def _list_members(registry: Registry, source: str) -> Iterator[ListedName]:
     held = load_held(registry, parse(source))
     for number, member in enumerate(held.collection.members, 1):
         yield ListedName(number, member.identifier)
+
+
+def _list_found(registry: Registry, words: str) -> Iterator[ListedName]:
+    """The documents that a search finds, other names included, the newest first."""
+    from perdure.cli.searching import bring_up_to_date
+    from perdure.model.queries import LOCAL_READER
+    from perdure.upkeep.searching.asking import make_selection
+    from perdure.upkeep.searching.updating import Searching
+
+    selection = make_selection(words)
+    bring_up_to_date(registry)
+    found = Searching(registry).open_finder(LOCAL_READER).find_names(selection)
+    for number, name in enumerate(found, 1):
+        yield ListedName(number, str(name))
 
 
 def _list_lines(source: str) -> Iterator[ListedName]:
