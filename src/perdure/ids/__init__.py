@@ -86,7 +86,7 @@ def parse(text: str) -> Identifier:
     >>> str(parse("urn:pdi://OMA.eop.gov.us/1999/9/16/15.text.1"))
     'pdi://oma.eop.gov.us/1999/09/16/15.text.1'
     """
-    return _index_shortcuts()(text[:_SHORT], _parse_by_prefix)(text)
+    return _find_parser(text[:_SHORT])(text)
 
 
 def scheme_of(identifier: Identifier) -> Scheme:
@@ -187,12 +187,24 @@ def _index_claims() -> dict[str, Scheme | _Claims]:
     return found
 
 
-@cache
-def _index_shortcuts() -> Callable[[str, _Parser], _Parser]:
-    """Return a function from a text's first four characters to a parser.
+class _Shortcuts(dict[str, _Parser]):
+    """Parsers by the first four characters of texts, for nearly all texts.
 
-    Nearly all texts take this shortcut. It is safe only if the parser checks the limits itself, and
-    no other scheme has a prefix that begins with the same four characters.
+    The index is filled at the first look-up, because schemes are loaded from installed packages.
+    """
+
+    def __missing__(self, beginning: str) -> _Parser:
+        if not self:
+            self.update(_list_shortcuts())
+        return self.get(beginning, _parse_by_prefix)
+
+
+@cache
+def _list_shortcuts() -> dict[str, _Parser]:
+    """List the parsers for texts with these first four characters.
+
+    A shortcut is safe only if the parser checks the limits itself, and no other scheme has a prefix
+    that begins with the same four characters.
     """
     prefixes, _, owners = _index_prefixes()
     return {
@@ -202,7 +214,10 @@ def _index_shortcuts() -> Callable[[str, _Parser], _Parser]:
         if scheme.parse_checks_limits
         and len(prefix) == _SHORT
         and sum(other.startswith(prefix) for other in prefixes) == 1
-    }.get
+    }
+
+
+_find_parser = _Shortcuts().__getitem__
 
 
 def are_equivalent(one: Identifier, other: Identifier) -> bool:

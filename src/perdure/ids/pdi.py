@@ -551,6 +551,7 @@ def _is_same_citation(
 _plain_resource = grammar.PLAIN_RESOURCE.match
 _plain_uid = grammar.PLAIN_UID.fullmatch
 _resource = grammar.RESOURCE.match
+_find_low_number = {str(number): number for number in range(1, 10)}.get  # int() takes longer
 _MOST_DAYS = 4096  # whose keys are remembered
 _LONGEST_DAY = 300  # characters of such a day; so hostile texts cannot fill the memory
 _MOST_ENDINGS = 4096  # whose format and version are remembered
@@ -562,7 +563,7 @@ def parse_pdi(text: str) -> Pdi:
     plain = _plain_resource(text)
     if plain is not None and plain.end() == len(text):
         series, date, uid, token, digits = plain.groups()
-        version = int(digits) if digits else None
+        version = _find_low_number(digits) or (int(digits) if digits else None)
         return Pdi(text, series, date, uid, token, version, None, None, text)
     if len(text) <= LONGEST:
         pdi = _read_pdi(text, plain, 0)
