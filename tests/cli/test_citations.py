@@ -100,3 +100,42 @@ def test_the_indexes_are_made_and_say_what_they_could_not_read(
         assert {one["unread"] for one in unread} == {broken}
         assert marks["citations"] == marks.get("passages", marks["citations"])
     assert len(shell.lines("cited-by", speech)) == 1
+
+
+def test_citations_are_exported_as_everybody_may_read_them(
+    shell: Shell, speech: str, memo: str
+) -> None:
+    shell.error("citations", "export", "--form", "scholix", code=4)  # no base_url
+    with (shell.root / "perdure.toml").open("a") as settings:
+        settings.write('base_url = "https://pid.example"\n')
+    lines = shell.lines("citations", "export", "--form", "opencitations")
+    assert lines[1:] == [f'"url:pid.example/{memo}","","url:pid.example/{speech}",""']
+    found = json.loads(shell.run("citations", "export", memo, "--form", "scholix").stdout)
+    assert [one["Target"]["Identifier"]["ID"] for one in found] == [speech]
+    shell.run("restrict", memo.rsplit(".", 2)[0], "--never")
+    assert len(shell.lines("citations", "export", "--form", "opencitations")) == 1
+
+
+def test_reports_are_taken_in_accepted_and_deleted(shell: Shell, speech: str, place: Path) -> None:
+    report = {
+        "RelationshipType": {"Name": "References"},
+        "Source": {"Identifier": {"ID": "10.1000/182", "IDScheme": "DOI"}, "Title": "A paper"},
+        "Target": {"Identifier": {"ID": speech, "IDScheme": "PDI"}},
+        "LinkProvider": [{"Name": "Crossref"}],
+        "LinkPublicationDate": "2026-11-20",
+    }
+    (place / "links.json").write_text(json.dumps([report]))
+    taken = shell.json("citations", "receive", str(place / "links.json"), "--form", "scholix")
+    assert taken == {"added": 1, "known": 0, "left_out": 0}
+    assert shell.lines("cited-by", speech) == []
+    assert shell.json("citations", "received", "--state", "waiting")["number"] == 1
+    shell.run("citations", "accept", "1")
+    source = "https://doi.org/10.1000/182"
+    (line,) = shell.lines("cited-by", speech)
+    assert line == f"2026-11-20 received:scholix {source} -> {speech} (says Crossref)"
+    shell.run("citations", "delete", "1")
+    assert shell.lines("cited-by", speech) == []
+    shell.error("citations", "delete", "1", code=10)
+    inside = "http://127.0.0.1:1/x"
+    assert shell.error("citations", "receive", inside, "--form", "scholix", code=4)
+    assert shell.lines("citations", "fetch") == []

@@ -6,8 +6,10 @@ import json
 import re
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from tests.server.conftest import Answer
@@ -17,6 +19,7 @@ from perdure.ids import parse
 from perdure.model.commands import Restrict, Withdraw
 from perdure.model.reading_rules import Access, ReadingRule
 from perdure.upkeep.citations.citation_index import FILE
+from perdure.upkeep.citations.received import ReceivedCitations
 from perdure.upkeep.indexing import bring_up_to_date, open_citations, open_passages
 
 BASE = "https://id.example"
@@ -225,3 +228,35 @@ def test_an_index_that_was_replaced_is_opened_again(site: Deployment) -> None:
     (site.root / FILE).unlink()
     follow(site)
     assert list_citing(read(site, f"/{speech}?citedby")) == [memo]
+
+
+def test_a_webmention_is_queued(tmp_path: Path) -> None:
+    with deployed(tmp_path / "registry", base_url=BASE, webmentions="on") as site:
+        speech = site.mint(text(b"words"))
+        kind = "Content-Type: application/x-www-form-urlencoded"
+        body = urlencode({"source": "https://blog.example/1", "target": f"{BASE}/{speech}"})
+        assert site.ask("POST", "/webmention", kind, body=body.encode()).status == 202
+        landing = ask(site, f"/{speech}?landing", "text/html")
+        assert f'<{BASE}/webmention>; rel="webmention"' in landing.headers["link"]
+        inside = urlencode({"source": "http://10.0.0.1/", "target": f"{BASE}/{speech}"})
+        answer = site.ask("POST", "/webmention", kind, body=inside.encode())
+        assert (answer.status, b"private network" in answer.body) == (400, True)
+        assert site.ask("POST", "/webmention", kind, body=b"source=x").status == 400
+        assert site.ask("POST", "/webmention", kind, body=b"x" * 20_000).status == 413
+        with closing(ReceivedCitations(site.registry)) as received:
+            (report,) = received.list_reports("queued")
+            assert report.target == speech
+            received.decide_report(report.number, "accepted")
+        found = read(site, f"/{speech}?citedby")
+        assert [one["source"] for one in found["received"]] == ["https://blog.example/1"]
+        page = ask(site, f"/{speech}?citedby", "text/html").body.decode()
+        assert 'href="https://blog.example/1" rel="nofollow noreferrer"' in page
+
+
+def test_no_webmention_is_queued_unless_the_operator_wants_it(
+    site: Deployment, names: dict[str, str]
+) -> None:
+    body = urlencode({"source": "https://blog.example/1", "target": f"{BASE}/{names['speech']}"})
+    assert site.ask("POST", "/webmention", body=body.encode()).status == 403
+    landing = ask(site, f"/{names['speech']}?landing", "text/html")
+    assert "webmention" not in landing.headers["link"]

@@ -50,6 +50,7 @@ _MODULES = {
     "cite": "citing",
     "cites": "citations",
     "cited-by": "citations",
+    "citations": "citation_services",
     "quotes": "quotes",
     "index": "quotes",
     "metadata": "metadata",

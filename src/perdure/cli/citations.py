@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from perdure.upkeep.citations.asking import CitationsWanted
     from perdure.upkeep.citations.citation_index import CitationIndex
     from perdure.upkeep.citations.listing import CitationPage, ListedCitation
+    from perdure.upkeep.citations.received import CitationReported
 
-_kind = click.option(
+choose_kinds = click.option(
     "--kind",
     "kinds",
     metavar="KIND",
@@ -42,7 +43,7 @@ _count = click.option("--count", is_flag=True, help="Print only how many there a
 @click.command(cls=PerdureCommand)
 @click.argument("named", metavar="IDENTIFIER", type=options.NAMED_SET)
 @options.part
-@_kind
+@choose_kinds
 @_since
 @_until
 @_limit
@@ -68,7 +69,7 @@ def cites(
 @click.command("cited-by", cls=PerdureCommand)
 @click.argument("named", metavar="IDENTIFIER", type=options.NAMED_SET)
 @options.part
-@_kind
+@choose_kinds
 @_since
 @_until
 @_limit
@@ -110,7 +111,7 @@ def _list_citations(
     with here().open_registry() as registry, open_citations(registry) as index:
         update_index(index, "citations")
         number = 0
-        for one in _walk(registry, index, named, part, wanted):
+        for one in _walk(registry, index, named, part, wanted, show_received=not count):
             number += 1
             if not count:
                 here().print_answer(_make_row(one), _describe_citation(one))
@@ -135,11 +136,16 @@ def _walk(
     named: Name,
     part: str | None,
     wanted: CitationsWanted,
+    *,
+    show_received: bool,
 ) -> Iterator[ListedCitation]:
-    """Yield citations, page after page."""
+    """Yield citations, page after page. Accepted reports are printed after the first page."""
     while True:
         page = _ask(registry, index, named, part, wanted)
         yield from page.citations
+        if show_received:
+            for report in page.received:
+                _print_received(report)
         if page.cursor is None:
             return
         wanted = wanted._replace(cursor=page.cursor)
@@ -181,6 +187,14 @@ def end_with_tombstone(step: Gone) -> NoReturn:
     here().print_failure(gone, gone.sentence)
     click.get_current_context().exit(exits.GONE)
     raise AssertionError("unreachable")
+
+
+def _print_received(one: CitationReported) -> None:
+    """Print an accepted report of another service."""
+    row = {"citing": one.source, "cited": one.target, "kind": f"received:{one.kind}"}
+    row |= {"day": one.day or one.at[:10], "provider": one.provider, "title": one.title}
+    said = f" (says {one.provider})" if one.provider else ""
+    here().print_answer(row, f"{row['day']} {row['kind']} {one.source} -> {one.target}{said}")
 
 
 def _make_row(one: ListedCitation) -> dict[str, object]:

@@ -35,6 +35,7 @@ A request is about a page of the server or about an identifier; identifiers have
     OPTIONS   /api/handles                                      handles.serve_handle
     GET HEAD  /hrls/handles/?<type>=<text>                      handle_search.search_handles
     GET HEAD  /restrictions                                     restricting.list_restrictions
+    POST      /webmention                                       webmentions.take_webmention
     POST      /restrictions                                     restricting.restrict_reading
     GET HEAD  /proposals                                        granting.list_proposals
     GET HEAD  /tokens                                           granting.manage_tokens

@@ -174,6 +174,11 @@ class Settings:
         "date; 0: never",
         limit_range(0, 1 << 31),
     )
+    webmentions: str = _define_setting(
+        "off",
+        "whether strangers may report pages that refer to names here (Webmention): off or on",
+        allow_words("off", "on"),
+    )
     base_url: str = _define_setting(
         "",
         "public URL of the resolver, for links; empty: as requested",

@@ -88,9 +88,14 @@ async def update_beside(registry: Registry) -> str:
     short error text, or an empty text. The process ends with this one.
     """
     with _hold_turn(registry) as is_ours:
-        if not is_ours or not await asyncio.to_thread(_is_behind, registry):
+        if not is_ours:
             return ""
-        return await run_command(registry.root, "index")
+        problems = []
+        if await asyncio.to_thread(_is_behind, registry):
+            problems.append(await run_command(registry.root, "index"))
+        if registry.settings.webmentions == "on":
+            problems.append(await run_command(registry.root, "citations", "fetch"))
+        return "; ".join(filter(None, problems))
 
 
 def _is_behind(registry: Registry) -> bool:

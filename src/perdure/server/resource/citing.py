@@ -55,6 +55,7 @@ from perdure.server.resource import signposting
 from perdure.upkeep.citations import asking
 from perdure.upkeep.citations.asking import CitationsWanted
 from perdure.upkeep.citations.listing import CitationPage, ListedCitation
+from perdure.upkeep.citations.received import CitationReported
 
 if TYPE_CHECKING:
     from perdure.upkeep.quotations.asking import QuotationReport
@@ -233,6 +234,7 @@ def _make_body(request: Request, found: CitationAnswer, following: str | None) -
         "about": found.page.about,
         "direction": found.page.direction,
         "citations": [_make_row(request, one) for one in found.page.citations],
+        "received": [_show_report(one) for one in found.page.received],
         "next": following,
         "known": found.known,
         "behind": found.behind,
@@ -246,6 +248,12 @@ def _make_row(request: Request, one: ListedCitation) -> dict[str, Any]:
         "citing_url": locate_name(request, parse(one.citing)),
         "cited_url": locate_name(request, parse(one.cited)),
     }
+
+
+def _show_report(one: CitationReported) -> dict[str, Any]:
+    """Show an accepted report, without what is only of interest to the operator."""
+    shown = ("source", "target", "kind", "provider", "title", "day", "at")
+    return {name: getattr(one, name) for name in shown}
 
 
 def locate_name(request: Request, name: Identifier) -> str:
@@ -299,6 +307,7 @@ def _show_page(
         about=found.page.about,
         is_cited=found.page.direction == "citedby",
         rows=rows,
+        received=found.page.received,
         following=following,
         behind=found.behind,
         page=way.page,

@@ -33,6 +33,7 @@ from perdure.policy.showing import find_withdrawal
 from perdure.reading.resolved import Resolved
 from perdure.reading.targets import append_question, spell_part_path, spell_path
 from perdure.server import pages
+from perdure.server.apis.webmentions import PATH as WEBMENTION
 from perdure.server.common import asking
 from perdure.server.common.answers import (
     Answer,
@@ -113,8 +114,17 @@ async def show_landing_page(service: Service, request: Request, resolved: Resolv
         head=[row for row in rows if row.anchor == rows[0].anchor and row.rel != "item"],
         jsonld=Markup(_escape_json(about)),  # noqa: S704  (no "<" is left in it)
     )
-    links = join_links(signposting.write_header_links(rows))
+    links = join_links(
+        (*signposting.write_header_links(rows), *_link_webmentions(service, request))
+    )
     return pages.make_page(status, body, *fields, *links, has_script=bool(part_address))
+
+
+def _link_webmentions(service: Service, request: Request) -> list[bytes]:
+    """Name the address that takes Webmentions, if there is one (Webmention, section 3.1.2)."""
+    if service.settings.webmentions != "on":
+        return []
+    return [write_link(f"{request.base_url}/{WEBMENTION}", "webmention")]
 
 
 def _list_steps(resolved: Resolved) -> Trail:

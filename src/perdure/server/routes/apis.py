@@ -18,6 +18,7 @@ from perdure.server.apis import (
     handle_search,
     handles,
     restricting,
+    webmentions,
 )
 from perdure.server.routes.annotations import ANNOTATIONS
 from perdure.server.routes.model import (
@@ -34,6 +35,11 @@ from perdure.server.routes.model import (
 )
 
 _ENTITY: Schema = {"type": "object", "additionalProperties": True}
+_MENTION: Schema = {
+    "type": "object",
+    "required": ["source", "target"],
+    "properties": {"source": WORD, "target": WORD},
+}
 _FLAG: Schema = {"type": "string", "enum": ["", "true", "false"]}
 _NUMBER: Schema = {"type": "string", "pattern": "^[0-9]{0,9}$"}
 _INDEX: Schema = {"type": "string", "pattern": "^[1-9][0-9]{0,8}$"}
@@ -295,6 +301,29 @@ RIGHTS = (
             ),
         ),
         problems=(*_REFUSED, errors.InvalidRequest),
+    ),
+    Route(
+        methods=("POST",),
+        pattern=f"/{webmentions.PATH}",
+        handler=webmentions.take_webmention,
+        operation="takeWebmention",
+        text="queues the report that a page refers to a name here ([Webmention](citations.md#"
+        "reports-from-elsewhere)), if the setting `webmentions` is on",
+        section="pages",
+        body=BodyShape(
+            text="`source` and `target`, two addresses.",
+            content={"application/x-www-form-urlencoded": _MENTION},
+        ),
+        answers=(
+            AnswerShape(status=202, text="The page will be fetched.", content={JSON: _ENTITY}),
+        ),
+        problems=(
+            errors.Forbidden,
+            errors.InvalidRequest,
+            errors.TooLarge,
+            errors.Unavailable,
+            errors.Incomplete,
+        ),
     ),
     _right_route(
         methods=("POST",),

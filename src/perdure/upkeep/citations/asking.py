@@ -11,8 +11,11 @@ answer is its tombstone.
 from __future__ import annotations
 
 import re
+from contextlib import closing
 from datetime import date
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from perdure.errors import NotFound
 from perdure.errors.citing import CitationDayMalformed, UnknownCitationKind
@@ -24,6 +27,7 @@ from perdure.registry import Registry
 from perdure.upkeep.changes.following import count_behind
 from perdure.upkeep.citations.citation_index import KINDS, CitationIndex, RowFilter
 from perdure.upkeep.citations.listing import CitationListing, CitationPage
+from perdure.upkeep.citations.received import FILE, CitationReported, ReceivedCitations
 from perdure.upkeep.citations.subjects import CitationSubject, make_foreign_subject, make_subject
 
 DIRECTIONS = ("cites", "citedby")
@@ -118,9 +122,20 @@ def list_subject(
     """Return a page of citations of what is asked about. Raises ForeignCursor."""
     listing = CitationListing(registry, index, reader)
     limit = min(wanted.limit, MOST)
-    return listing.list_page(
+    page = listing.list_page(
         subject, wanted.direction, wanted.rows, cursor=wanted.cursor, limit=limit
     )
+    if wanted.direction != "citedby" or wanted.cursor is not None or wanted.rows != RowFilter():
+        return page
+    return replace(page, received=_list_received(registry, subject))
+
+
+def _list_received(registry: Registry, subject: CitationSubject) -> tuple[CitationReported, ...]:
+    """Return accepted reports about one resource."""
+    if subject.is_set or not (registry.root / FILE).exists():
+        return ()
+    with closing(ReceivedCitations(registry)) as received:
+        return tuple(received.list_accepted(subject.keys))
 
 
 def find_tombstone(resolved: Resolved) -> Gone | None:

@@ -40,6 +40,7 @@ from perdure.reading.citations.origins import Medium, find_medium
 from perdure.reading.resolved import Resolved
 from perdure.registry import Registry
 from perdure.upkeep.citations.citation_index import CitationIndex, IndexedCitation, RowFilter
+from perdure.upkeep.citations.received import CitationReported
 from perdure.upkeep.citations.subjects import CitationSubject, CitedPart, CitingPart
 
 _MOST_READ = 20_000  # rows that one page looks at
@@ -86,6 +87,8 @@ class CitationPage(msgspec.Struct, frozen=True, kw_only=True):
     direction: str
     """`cites` or `citedby`."""
     citations: tuple[ListedCitation, ...]
+    received: tuple[CitationReported, ...] = ()
+    """Accepted reports of other services; on the first page only."""
     cursor: str | None = None
 
 

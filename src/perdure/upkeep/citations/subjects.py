@@ -103,6 +103,12 @@ def make_subject(registry: Registry, resolved: Resolved) -> CitationSubject:
     return subject._replace(part=part, source=source, selector=selector)
 
 
+def list_everything() -> CitationSubject:
+    """Return the set of all names."""
+    everything = NameSet("*", "", "\U0010ffff", parse("pdi://example.us/"))
+    return CitationSubject("*", everything)
+
+
 def make_foreign_subject(name: Identifier) -> CitationSubject:
     """Return a name that is not registered here as what is asked about."""
     version = name.version if isinstance(name.version, int) else None
