@@ -200,6 +200,20 @@ def open_file(name: str, flags: int) -> apsw.Connection:
     return connection
 
 
+def lock_shared(path: Path) -> apsw.VFSFile:
+    """Lock a file for reading, as a connection does that may write. Close it to end that.
+
+    Raises apsw.BusyError if another process is writing to the file.
+    """
+    file = apsw.VFSFile("", str(path.resolve()), _RAW)
+    try:
+        file.xLock(apsw.SQLITE_LOCK_SHARED)
+    except apsw.Error:
+        file.xClose()
+        raise
+    return file
+
+
 @contextmanager
 def open_raw(path: Path) -> Iterator[apsw.VFSFile]:
     """The bytes of a file that connections of this process may have open. Raises apsw.Error."""

@@ -67,6 +67,7 @@ from perdure.storage.sqlite.opening import (
     FILE,
     SUMMED_FORMAT,
     UNUSABLE,
+    lock_shared,
     make_unusable,
     open_file,
     open_raw,
@@ -166,6 +167,7 @@ class SqliteRecords:
         self._path = root / FILE
         self._local = threading.local()
         self._connections: list[apsw.Connection] = []
+        self._locks: list[apsw.VFSFile] = []
         self._references = References()
         self._words = Words(self._ask_registry)
 
@@ -188,10 +190,14 @@ class SqliteRecords:
         try:
             return open_file(str(self._path), apsw.SQLITE_OPEN_READWRITE)
         except (apsw.CantOpenError, apsw.ReadOnlyError):
-            log = self._path.with_name(f"{FILE}-wal")
-            if os.access(self._path.parent, os.W_OK) or log.exists():
+            if os.access(self._path.parent, os.W_OK):
                 raise
-        # A copy without write access: there is no log to read, and none can be created.
+            # A copy without write access: a log cannot be created, and the connection takes no
+            # lock. A backup into the copy makes a new file while this lock is held.
+            with suppress(apsw.IOError):  # a file system without locks
+                self._locks.append(lock_shared(self._path))
+            if any(self._path.with_name(f"{FILE}-{log}").exists() for log in ("wal", "journal")):
+                raise
         name = f"file:{quote(str(self._path))}?immutable=1"
         return open_file(name, apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
 
@@ -548,7 +554,10 @@ class SqliteRecords:
     def close(self) -> None:
         for connection in self._connections:
             connection.close()
+        for lock in self._locks:
+            lock.xClose()
         self._connections.clear()
+        self._locks.clear()
         self._local = threading.local()
 
 
