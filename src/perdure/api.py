@@ -42,6 +42,7 @@ from perdure.policy.named_parts import split_part
 from perdure.reading.plain_texts import choose_text
 from perdure.reading.resolved import Resolved
 from perdure.registry import Registry, initialise
+from perdure.upkeep.forgetting import forget_withdrawn
 from perdure.upkeep.transfer.contents import DeclaredKind, take_in
 from perdure.upkeep.transfer.declared_types import ask_format, state_format
 
@@ -384,4 +385,6 @@ def open_registry(
     """
     if create:
         initialise(Path(root), series=tuple(series))
-    return OpenRegistry(Path(root))
+    registry = OpenRegistry(Path(root))
+    forget_withdrawn(registry)
+    return registry

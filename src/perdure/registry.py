@@ -148,6 +148,9 @@ class Registry:
         self.records = self.store.open_records(root)
         self.bytes = self.open_bytes(root)
         self.fence = CopyFence(root, self.store, self.settings.copy_fence)
+        self.forget_record: Callable[[str], None] | None = None
+        """Removes what indexes that follow the changes keep of a record with this key that was
+        withdrawn (`perdure.upkeep.forgetting`). It is called in the process that writes."""
         self._door: SharedDoor | None = None
         self._opening = threading.Lock()
 
@@ -306,8 +309,10 @@ class Registry:
             )
         )
 
-    def _delete_indexes(self, digests: Collection[str]) -> None:
+    def _delete_indexes(self, key: str, digests: Collection[str]) -> None:
         self.parts.delete_indexes(digests)  # loads the extractors, which few writers need
+        if self.forget_record is not None:
+            self.forget_record(key)
 
     def __enter__(self) -> Self:
         return self

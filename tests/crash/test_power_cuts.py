@@ -68,7 +68,8 @@ root = Path(sys.argv[1])
 clock = lambda: datetime(2026, 11, 21, 12, tzinfo=UTC)
 settings = load_settings(root, {})
 writer = Registrar(
-    root, settings, SqliteJournal, Segments(root), clock=clock, delete_indexes=lambda _: None
+    root, settings, SqliteJournal, Segments(root), clock=clock,
+    delete_indexes=lambda _key, _digests: None
 )
 content = make_content(b"two", format="text", media_type="text/plain")
 (receipt,) = writer.execute_commands([Mint(authority="oma.eop.gov.us", contents=(content,))])

@@ -20,5 +20,5 @@ def open_registrar(root: Path, clock: Clock) -> Registrar:
         SqliteJournal,
         Segments(root),
         clock=clock,
-        delete_indexes=lambda _: None,
+        delete_indexes=lambda _key, _digests: None,
     )

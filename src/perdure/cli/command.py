@@ -99,8 +99,11 @@ class Here:
     def open_registry(self) -> Registry:
         """Open the registry; use it in a `with` statement. Raises BadSettings if there is none."""
         from perdure.registry import Registry
+        from perdure.upkeep.forgetting import forget_withdrawn
 
-        return Registry(self.root)
+        registry = Registry(self.root)
+        forget_withdrawn(registry)
+        return registry
 
     def list_resolvers(self) -> tuple[str, ...]:
         """Return the public address of our own resolver, if there is one."""

@@ -51,6 +51,7 @@ from perdure.settings import Settings
 from perdure.storage.generation import Generation
 from perdure.upkeep import indexing
 from perdure.upkeep.children import run_command
+from perdure.upkeep.forgetting import forget_withdrawn
 from perdure.upkeep.linkcheck import scheduling
 from perdure.upkeep.linkcheck.health import Health
 from perdure.upkeep.searching.updating import is_followed
@@ -79,6 +80,7 @@ class Worker:
 
     def __init__(self, root: Path) -> None:
         self._registry = Registry(root)
+        forget_withdrawn(self._registry)
         self._registry.parts.check_extractors()
         self._generation = Generation(root)
         bearers = Bearers(self._registry.records, self._generation)

@@ -34,8 +34,9 @@ from perdure.storage.durable import sync_directory
 PLACE = "erasing"
 _log = logging.getLogger(__name__)
 
-DeleteIndexes = Callable[[Collection[str]], None]
-"""Deletes everything that was computed from the bytes with these SHA-512s. Raises OSError."""
+DeleteIndexes = Callable[[str, Collection[str]], None]
+"""Deletes everything that was computed from the record with this key and from the bytes with these
+SHA-512s, unless it is computed from what is left. Raises OSError or StorageFailed."""
 
 
 class Silencing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -99,7 +100,7 @@ class SilencingQueue:
         return sorted((self._root / PLACE).glob("[0-9a-f]*.json"))
 
     def _carry_out(self, work: Silencing) -> Iterator[str]:
-        self._delete_indexes(work.digests)
+        self._delete_indexes(work.key, work.digests)
         if work.captures:
             yield from self._erase_captures(work.captures)
         if not work.blankings:

@@ -12,13 +12,13 @@ damaged record is noted and hides no other. What is deleted is overwritten.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 import apsw
 
-from perdure.errors import Corrupt
+from perdure.errors import Corrupt, StorageFailed
 from perdure.ids import Identifier
 from perdure.model.changes import WITHOUT_RECORDS, ChainHead, Change
 from perdure.model.records import Record, Representation
@@ -26,6 +26,7 @@ from perdure.policy.naming import identify_record, qualify_identifier
 from perdure.storage.ports import Records
 
 _BUSY_MS = 10_000
+_WHAT = "the index"
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS head (
     one INTEGER PRIMARY KEY CHECK (one = 1), epoch INTEGER, number INTEGER, chain TEXT
@@ -92,6 +93,26 @@ class RecordIndex(ABC):
                     "INSERT OR REPLACE INTO head VALUES (1, ?, ?, ?)",
                     (last.epoch, last.number, last.chain.hex()),
                 )
+
+    def index_keys(self, keys: Iterable[str], records: Records) -> None:
+        """Index some records before their changes have their turn. Raises StorageFailed."""
+        try:
+            with self.connection:
+                self.begin_batch()
+                for key in keys:
+                    self._index_present(key, records)
+                self.end_batch()
+        except apsw.Error as error:
+            raise StorageFailed(what=_WHAT, reason=str(error)) from error
+
+    def _index_present(self, key: str, records: Records) -> None:
+        try:
+            record = records.find_record(key)
+        except Corrupt as damage:
+            self._index_again(key, None)
+            self.note_unread(key, key, damage)
+        else:
+            self._index_again(key, record)
 
     def reset(self) -> None:
         """Forget everything."""

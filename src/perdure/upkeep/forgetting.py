@@ -1,0 +1,49 @@
+"""Removing withdrawn and erased records from indexes at once, and not at the next search.
+
+How it works: the indexes of words and of citations follow the changes, beside the commit, and may
+be far behind. The process that carries out a withdrawal therefore indexes this one record again,
+out of its turn, before it answers: what is withdrawn has no rows. If another process brings an
+index up to date just then, that process does the same, because it goes on to the last change.
+The index of passages has no words; its fingerprints of a withdrawn document go when it is asked
+the next time.
+
+What must stay true: an index that does not exist is not made; the call can be repeated.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from perdure.registry import Registry
+
+_WAIT = 5.0  # seconds
+
+
+def forget_withdrawn(registry: Registry) -> None:
+    """Let a registry that may write remove what its indexes keep of withdrawn records."""
+    registry.forget_record = partial(forget_record, registry)
+
+
+def forget_record(registry: Registry, key: str) -> None:
+    """Index a record again that was withdrawn. Raises OSError or StorageFailed."""
+    from perdure.upkeep.citations import citation_index  # few processes withdraw anything
+    from perdure.upkeep.searching import indexing, updating
+
+    if (registry.root / indexing.FILE).exists():
+        with updating.hold_lock(registry.root / updating.LOCK, _WAIT) as is_held:
+            if is_held:
+                words = indexing.WordIndex(registry)
+                try:
+                    words.index_keys((key,), registry.records)
+                    words.purge()
+                finally:
+                    words.close()
+    if (registry.root / citation_index.FILE).exists():
+        citations = citation_index.CitationIndex(registry)
+        try:
+            with citations.hold_lock():
+                citations.index_keys((key,), registry.records)
+        finally:
+            citations.close()

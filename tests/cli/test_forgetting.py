@@ -1,0 +1,55 @@
+"""Indexes keep nothing of what was withdrawn or erased, also before they are asked again.
+
+`tombstone-silence`: "no text, derived title, preview, index entry … of it, and what was computed
+from it is deleted".
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Shell
+
+SERIES = "oma.eop.gov.us"
+TEXT = f"the nightingale sang of hexameters, see pdi://{SERIES}/2026/11/21/1.text.1#char=0,4\n"
+
+
+@pytest.fixture
+def found(shell: Shell, place: Path) -> str:
+    """A document that searches and citations have found."""
+    (place / "song.txt").write_text(TEXT)
+    (name,) = shell.lines("mint", "song.txt", "--series", SERIES)
+    (place / "other.txt").write_text("another text with hexameters in it\n")
+    shell.run("mint", "other.txt", "--series", SERIES)
+    shell.run("search", "nightingale")
+    shell.run("cited-by", name)
+    return name
+
+
+def list_files_with(root: Path, word: str) -> list[str]:
+    files = (one for one in (root / "followers").rglob("*") if one.is_file())
+    return sorted(one.name for one in files if word.encode() in one.read_bytes())
+
+
+def test_the_word_is_there_before(shell: Shell, root: Path, found: str) -> None:
+    assert list_files_with(root, "nightingale") != []
+    assert list_files_with(root, found) != []
+
+
+@pytest.mark.parametrize("act", ["withdraw", "erase"])
+def test_nothing_is_left_as_soon_as_the_command_ends(
+    shell: Shell, root: Path, found: str, act: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PERDURE_ERASURE_PERSONS", "1")
+    shell.run(act, found, "--reason", "a court order")
+    assert list_files_with(root, "nightingale") == []
+    assert list_files_with(root, found) == []
+    assert shell.lines("search", "hexameters") != [], "the other document is still found"
+    shell.run("search", "nightingale", code=10)
+
+
+def test_an_index_that_was_never_made_is_not_made(shell: Shell, root: Path, letter: Path) -> None:
+    (name,) = shell.lines("mint", str(letter), "--series", SERIES)
+    shell.run("withdraw", name, "--reason", "r")
+    assert not (root / "followers").exists()
