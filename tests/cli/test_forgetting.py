@@ -6,8 +6,10 @@ from it is deleted".
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
+import apsw
 import pytest
 from tests.cli.conftest import Shell
 
@@ -42,8 +44,10 @@ def test_nothing_is_left_as_soon_as_the_command_ends(
     shell: Shell, root: Path, found: str, act: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PERDURE_ERASURE_PERSONS", "1")
-    shell.run(act, found, "--reason", "a court order")
-    assert list_files_with(root, "nightingale") == []
+    with closing(apsw.Connection(str(root / "followers/search.sqlite"))) as server:
+        server.execute("SELECT * FROM head").fetchall()  # its log is not removed while it is open
+        shell.run(act, found, "--reason", "a court order")
+        assert list_files_with(root, "nightingale") == []
     assert list_files_with(root, found) == []
     assert shell.lines("search", "hexameters") != [], "the other document is still found"
     shell.run("search", "nightingale", code=10)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
@@ -65,6 +66,14 @@ class RecordIndex(ABC):
 
     def close(self) -> None:
         self.connection.close()
+
+    def empty_log(self) -> None:
+        """Empty the write-ahead log, which still has the pages from before a deletion.
+
+        A search that is under way may keep it for a moment; then the next call empties it.
+        """
+        with suppress(apsw.BusyError, apsw.LockedError):
+            self.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
 
     # following
     # ---------

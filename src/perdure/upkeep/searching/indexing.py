@@ -78,7 +78,7 @@ class WordIndex(RecordIndex):
         while self.words.purge():
             purged = True
         if purged:
-            self.connection.wal_checkpoint()
+            self.empty_log()
 
     # indexing
     # --------
