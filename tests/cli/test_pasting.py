@@ -64,17 +64,23 @@ def test_a_wrong_series_is_told_as_it_was_written(shell: Shell, text: str, at: i
     [
         ("history", "{}"), ("break", "{}", "https://x.example/"),
         ("correct", "{}", "--charset", "utf-8"),
-        ("bind", "{}", "https://x.example/"), ("metadata", "set", "{}", "{m}"),
+        ("bind", "{}", "https://x.example/"),
     ],
 )  # fmt: skip
 def test_a_pattern_where_one_name_is_needed_is_called_so(
-    shell: Shell, name: str, tmp_path: Path, words: tuple[str, ...]
+    shell: Shell, name: str, words: tuple[str, ...]
 ) -> None:
+    interval = name.rpartition("/")[0] + "/"
+    command = [one.format(interval) for one in words]
+    assert "a pattern names many resources" in shell.error(*command, code=4)["reason"]
+
+
+def test_metadata_of_many_names_are_only_merged(shell: Shell, name: str, tmp_path: Path) -> None:
     record = tmp_path / "m.json"
     record.write_text('{"titles":[{"value":"A"}]}')
     interval = name.rpartition("/")[0] + "/"
-    command = [one.format(interval, m=record) for one in words]
-    assert "a pattern names many resources" in shell.error(*command, code=4)["reason"]
+    said = shell.error("metadata", "set", interval, str(record), code=2)
+    assert "a pattern or a list of names needs --merge" in said["message"]
 
 
 def test_a_version_without_a_format_is_explained(shell: Shell, name: str) -> None:
