@@ -3,12 +3,12 @@
 How it works: it makes a registry in `demo-registry/`, deposits a directory of old files, mints the
 project's own README and a page of its documentation as text and as HTML, commits a second version,
 mints an image and a sound made on the spot, binds a handle to a location, starts the resolver on a
-free port, and then runs each
-`curl` that it shows (if curl is not installed, `curl.py` beside this file sends the same requests);
-describes and cites a document; captures a page of the resolver into a web
-archive of its own, and mints a collection of all that; checks quotations of a document, signs it,
-and closes it until a day; finds documents by their words. `--check` stops the resolver at the end
-instead of leaving it running.
+free port, and then runs each `curl` that it shows (if curl is not installed, `curl.py` beside this
+file sends the same requests); describes and cites a document; captures a page of the resolver into
+a web archive of its own, and mints a collection of all that; checks quotations of a document,
+asserts that one is out of context, composes a page of quotations, signs the document, and closes it
+until a day; finds documents by their words. `--check` stops the resolver at the end instead of
+leaving it running.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def main() -> int:
         show_description(base, readme)
         heading("4. A web archive, and a collection")
         show_archive(base, readme, names)
-        heading("5. Quoted, signed and closed")
+        heading("5. Quoted, disputed, signed and closed")
         show_quotations(base, readme)
         show_signatures(readme)
         show_rights(base, readme)
@@ -300,6 +300,20 @@ def show_quotations(base: str, text: str) -> None:
     wrong = mint_text(f'{before}"{quoted.replace("outlive", "outlast")}" Somebody should.\n')
     path = f"{wrong}@{len(before) + 1}={cited.replace('#', '%23')}"
     curl("a quotation that is not exact, and the verdict", "-si", f"{base}/{path}")
+    citation = f"{article}@{len(before) + 1}={cited}"
+    perdure("assert", citation, "--motivation", "cito:disputes", "--body", "Out of context.")
+    perdure("assertions", article)
+    curl("assertions, as web annotations", "-s", f"{base}/{article}?assertions")
+    show_composite(base, cited)
+
+
+def show_composite(base: str, cited: str) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "page.html"
+        path.write_text(f'<!doctype html><title>Promises</title><q cite="{cited}"></q>')
+        composite = perdure("compose", str(path), "--series", SERIES).split()[0]
+    perdure("provenance", composite)
+    curl("a page made of parts of others", "-s", f"{base}/{composite}")
 
 
 def show_signatures(text: str) -> None:
