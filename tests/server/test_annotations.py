@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.server.browser import Browser, run_browser
 from tests.server.conftest import Answer
 from tests.server.deployment import OTHER_SERIES, SERIES, Deployment, deployed, resource, text
 
@@ -156,6 +157,41 @@ def test_nothing_closed_is_listed(site: Deployment, name: str, token: str) -> No
     assert answer.headers["cache-control"] == "private, no-store"
     assert len(json.loads(answer.body)["items"]) == 1
     site.do(Restrict(rule=ReadingRule(about=name, access=Access.OPEN, lifted=True)))
+
+
+def test_a_page_loads_the_assertions_when_it_is_shown(
+    site: Deployment, name: str, token: str, tmp_path: Path
+) -> None:
+    words = "<b>Whom?</b><script>alert(1)</script>"
+    make(site, token, annotate(f"{name}#char=3,7", bodyValue=words, motivation="questioning"))
+
+    script = """new Promise(resolve => { const look = () => {
+        const frame = document.querySelector("#assertions ~ iframe");
+        frame.scrollIntoView();
+        const shown = frame.contentDocument?.querySelector("main li");
+        shown ? resolve([shown.innerText, shown.querySelectorAll("b").length])
+              : setTimeout(look, 20); }; look(); })"""
+
+    async def read_frame(browser: Browser) -> list[Any]:
+        await browser.open(f"{site.base}/{name}?landing")
+        found: list[Any] = await browser.evaluate(script)
+        return found
+
+    shown, markup = run_browser(tmp_path, read_frame)
+    assert "questioning (part) by ann" in " ".join(shown.split())
+    assert words in shown
+    assert markup == 0
+
+
+def test_the_assertions_as_a_page_for_people(site: Deployment, name: str, token: str) -> None:
+    empty = site.get(f"/{name}?assertions", "Accept: text/html")
+    assert b"There are no assertions" in empty.body
+    for _ in range(2):
+        make(site, token, annotate(name, bodyValue="a <b> word"))
+    answer = site.get(f"/{name}?assertions&limit=1", "Accept: text/html")
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    assert b"a &lt;b&gt; word" in answer.body
+    assert b'rel="next">More</a>' in answer.body
 
 
 # the protocol

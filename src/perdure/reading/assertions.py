@@ -263,6 +263,8 @@ def describe_assertion(held: HeldAssertion) -> dict[str, object]:
         "by": held.by,
         "at": held.at,
         "motivations": list(held.assertion.motivations),
+        "words": list(held.assertion.words),
+        "text": held.assertion.body_text,
         "targets": [one.iri for one in held.assertion.targets],
         "retracted_by": [str(one) for one in held.retracted_by],
     }

@@ -19,18 +19,27 @@ from perdure.ids import Identifier
 from perdure.model.assertions import MEDIA_TYPE, find_iri
 from perdure.model.queries import Reader
 from perdure.policy.assertion_scope import AssertionScope
-from perdure.reading.annotation_pages import write_annotations, write_page
-from perdure.reading.assertions import AssertionPage, AssertionQuery, HeldAssertion
+from perdure.reading.annotation_pages import find_address, write_annotations, write_page
+from perdure.reading.assertions import (
+    AssertionPage,
+    AssertionQuery,
+    HeldAssertion,
+    describe_assertion,
+)
 from perdure.reading.resolved import Resolved
 from perdure.reading.targets import Question, append_question, read_name, spell_path
+from perdure.server import pages
 from perdure.server.common import asking
 from perdure.server.common.answers import Answer, Fields, escape_uri, join_links, make_answer
+from perdure.server.common.negotiate import choose_type
 from perdure.server.common.readers import find_reader
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
+from perdure.server.pages.trail import find_page, make_trail
 from perdure.upkeep.asserting import is_kept_here
 
 _FORMS = ("page", "array")
+_JSON, _HTML = ("application/ld+json", "application/json"), "text/html"
 _MOST = 1000
 _ANY_ORIGIN = (b"access-control-allow-origin", b"*")
 
@@ -80,6 +89,7 @@ async def _answer_list(
         following = f"{address}{_write_rest(question, page.after)}"
     fields: Fields = [
         (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds),
+        (b"vary", b"accept"),
         _ANY_ORIGIN,
     ]
     if following is not None:
@@ -87,9 +97,33 @@ async def _answer_list(
     if form == "array":
         shown: object = write_annotations(page.assertions, base)
         return make_answer(HTTPStatus.OK, "application/json", msgspec.json.encode(shown), *fields)
+    if choose_type(request.accept, (*_JSON, _HTML)) == _HTML:
+        return _make_page(name, page.assertions, base, following, fields)
     here = address + _write_rest(question, question.cursor or "")
     shown = write_page(here, page.assertions, base, following)
     return make_answer(HTTPStatus.OK, MEDIA_TYPE, msgspec.json.encode(shown), *fields)
+
+
+def _make_page(
+    name: Identifier,
+    found: Sequence[HeldAssertion],
+    base: str,
+    following: str | None,
+    fields: Fields,
+) -> Answer:
+    """Answer with the assertions as a page for people."""
+    body = pages.render_template(
+        "assertions.html",
+        title=f"Assertions about {name}",
+        trail=[*make_trail(name.whole), (str(name.whole), find_page(name.whole))],
+        about=str(name),
+        found=[
+            describe_assertion(held) | {"href": find_address(base, held.identifier)}
+            for held in found
+        ],
+        following=following,
+    )
+    return pages.make_page(HTTPStatus.OK, body, *fields, in_frames=True)
 
 
 def _read_page(service: Service, query: AssertionQuery, limit: int) -> AssertionPage:

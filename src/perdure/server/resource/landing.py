@@ -102,6 +102,7 @@ async def show_landing_page(service: Service, request: Request, resolved: Resolv
         withdrawn=gone,
         contact=service.settings.contact,
         later=next((row.href for row in rows if row.rel == "latest-version"), ""),
+        asserted_url=append_question(what.url, "assertions"),
         cited_url=append_question(what.url, "citedby") if gone is None else "",
         cites_url=append_question(what.url, "cites"),
         quotable=_find_quotable_url(shown, record) if passage is None else "",
