@@ -9,6 +9,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from lxml import etree
 from tests.conftest import SERIES, TODAY, Desk, text
 
@@ -23,6 +25,7 @@ from perdure.errors.composing import (
 )
 from perdure.ids import parse
 from perdure.model.commands import Restrict
+from perdure.model.composites import CanonicalPlaces, count_canonical
 from perdure.model.queries import PUBLIC_READER, Fetch, Query
 from perdure.model.reading_rules import Access, ReadingRule
 from perdure.reading.composites import PieceReport
@@ -344,3 +347,12 @@ def test_a_page_that_only_cites_is_no_composite(letter: Desk) -> None:
     name = letter.mint(make_content(page, format="html", media_type="text/html")).identifier
     assert report(letter, name) == []
     assert find_containing(letter, LETTER) == []
+
+
+@given(st.text("ab\r\n", max_size=30), st.lists(st.integers(0, 30), max_size=6))
+def test_law_places_are_counted_as_origins_are(text: str, places: list[int]) -> None:
+    """ "Counts as `count_canonical` does"."""
+    counter = CanonicalPlaces(text)
+    for place in places:
+        within = min(place, len(text))
+        assert counter.count_before(within) == count_canonical(text, within)

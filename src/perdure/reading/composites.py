@@ -16,6 +16,7 @@ from itertools import islice
 from typing import NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from perdure.errors import Forbidden, PerdureError, Unauthenticated
 from perdure.errors.composing import CompositeMalformed
@@ -105,21 +106,28 @@ class Provenance:
             document = CompositeText.read(source, data)
         except PerdureError:  # marked, and malformed
             return []
+        view = _View(self._listings, self._signatures, document, reader)
         return [
-            self._report_piece(document, piece, piece.identifier, reader)
+            self._report_piece(view, piece, piece.identifier)
             for piece in document.pieces
             if piece.identifier is not None
         ]
 
     def check_piece(
-        self, document: CompositeText, piece: Piece, name: Identifier, reader: Reader
+        self,
+        document: CompositeText,
+        piece: Piece,
+        name: Identifier,
+        reader: Reader,
+        origin: int | None = None,
     ) -> Verdict:
         """Return the verdict on a piece: that of a citation or, of an included element, whether its
-        source is the same but for what is included within it.
+        source is the same but for what is included within it. `origin` is its place, if known.
 
         Raises the errors of resolving the name and of reading its part.
         """
-        origin = composites.count_canonical(document.text, piece.start)
+        if origin is None:
+            origin = composites.count_canonical(document.text, piece.start)
         verdict = self._citations.check_passage(document.source, origin, name, reader)
         if piece.element != "include" or verdict is Verdict.VERBATIM:
             return verdict
@@ -131,11 +139,10 @@ class Provenance:
         ours = composites.split_included(document.text, document.pieces, piece)
         return Verdict.VERBATIM if ours == theirs else verdict
 
-    def _report_piece(
-        self, document: CompositeText, piece: Piece, name: Identifier, reader: Reader
-    ) -> PieceReport:
-        origin = composites.count_canonical(document.text, piece.start)
-        stop = composites.count_canonical(document.text, piece.stop)
+    def _report_piece(self, view: _View, piece: Piece, name: Identifier) -> PieceReport:
+        reader = view.reader
+        origin = view.places.count_before(piece.start)
+        stop = view.places.count_before(piece.stop)
         report = PieceReport(
             identifier=name,
             element=piece.element,
@@ -146,35 +153,21 @@ class Provenance:
         try:
             step = self._door.resolve(Query(identifier=name, reader=reader)).require_step()
             if isinstance(step, Gone):
-                return msgspec.structs.replace(report, verdict="gone", tombstone=step.tombstone)
+                return replace(report, verdict="gone", tombstone=step.tombstone)
             content = self._signatures.measure_content(name, None, reader)
-            verdict = self.check_piece(document, piece, name, reader)
+            verdict = self.check_piece(view.document, piece, name, reader, origin)
         except (Forbidden, Unauthenticated) as error:
-            return msgspec.structs.replace(report, verdict="closed", reason=error.problem())
+            return replace(report, verdict="closed", reason=error.problem())
         except PerdureError as error:
-            return msgspec.structs.replace(report, reason=str(error))
-        return msgspec.structs.replace(
+            return replace(report, reason=str(error))
+        return replace(
             report,
             verdict=str(verdict),
-            date=self._find_date(content.identifier),
+            date=view.find_date(content.identifier),
             sha512=content.sha512,
             length=content.length,
-            signatures=self._list_signatures(name, reader),
+            signatures=view.list_signatures(name),
         )
-
-    def _find_date(self, name: Identifier) -> str:
-        record = self._listings.find_record(name.whole)
-        version = record.version(int(name.version or 1)) if record is not None else None
-        return version.at[:10] if version is not None else ""
-
-    def _list_signatures(self, name: Identifier, reader: Reader) -> tuple[HeldSignature, ...]:
-        """The signatures of the document, and of this part of it."""
-        try:
-            found = self._signatures.list_signatures(name.whole, reader)
-        except PerdureError:  # no library that verifies them
-            return ()
-        about = (one for one in found if one.signed.statement.identifier in (name, name.whole))
-        return tuple(islice(about, _MOST_SIGNATURES))
 
     # the other direction
     # -------------------
@@ -199,6 +192,43 @@ class Provenance:
             )
             if step is not None:
                 yield step.identifier
+
+
+class _View:
+    """A composite as one request sees it; what its pieces share is read once."""
+
+    def __init__(
+        self, listings: Listings, signatures: Signatures, document: CompositeText, reader: Reader
+    ) -> None:
+        self.document = document
+        self.reader = reader
+        self.places = composites.CanonicalPlaces(document.text)
+        self._listings = listings
+        self._signatures = signatures
+        self._dates: dict[Identifier, str] = {}
+        self._found: dict[Identifier, list[HeldSignature]] = {}
+
+    def find_date(self, name: Identifier) -> str:
+        """The day of the version that a name names."""
+        whole = name.whole
+        if whole not in self._dates:
+            record = self._listings.find_record(whole)
+            version = record.version(int(whole.version or 1)) if record is not None else None
+            self._dates[whole] = version.at[:10] if version is not None else ""
+        return self._dates[whole]
+
+    def list_signatures(self, name: Identifier) -> tuple[HeldSignature, ...]:
+        """The signatures of the document, and of this part of it."""
+        whole = name.whole
+        if whole not in self._found:
+            try:
+                self._found[whole] = self._signatures.list_signatures(whole, self.reader)
+            except PerdureError:  # no library that verifies them
+                self._found[whole] = []
+        about = (
+            one for one in self._found[whole] if one.signed.statement.identifier in (name, whole)
+        )
+        return tuple(islice(about, _MOST_SIGNATURES))
 
 
 def describe_piece(report: PieceReport) -> dict[str, object]:
