@@ -38,10 +38,12 @@ from perdure.model.queries import (
     Want,
 )
 from perdure.policy.named_parts import split_part
+from perdure.reading.assertions import AssertionQuery
 from perdure.reading.plain_texts import choose_text
 from perdure.reading.resolved import Resolved
 from perdure.reading.targets import spell_part_path, spell_part_uri, spell_path
 from perdure.registry import Registry
+from perdure.upkeep.asserting import resolve_subject
 from perdure.upkeep.citations.asking import CitationsWanted, answer_citations
 from perdure.upkeep.indexing import open_citations
 
@@ -160,6 +162,7 @@ COMMANDS: dict[str, Callable[[list[dict[str, Any]], Path], Outcome]] = {
     "citation": _read_cited,
     "metadata": _read_record,
     "history": lambda rows, _: {"is": "history", "revisions": len(rows)},
+    "assertions": lambda rows, _: {"is": "assertions", "about": len(rows)},
     "listing": lambda rows, _: make_list(one for row in rows for one in row["identifiers"]),
     "members": lambda rows, _: make_list(row["identifier"] for row in rows),
     "cited by": lambda rows, _: make_list(row["citing"] for row in rows),
@@ -273,6 +276,11 @@ def _call_history(registry: Registry, kind: dict[str, Any]) -> Outcome:
     return {"is": "history", "revisions": len(found)}
 
 
+def _call_assertions(registry: Registry, kind: dict[str, Any]) -> Outcome:
+    query = AssertionQuery(name=resolve_subject(registry, parse(kind["name"])))
+    return {"is": "assertions", "about": len(list(registry.assertions.walk_assertions(query)))}
+
+
 def _call_listing(registry: Registry, kind: dict[str, Any]) -> Outcome:
     pattern = parse(kind["pattern"])
     assert isinstance(pattern, Pdi)
@@ -312,6 +320,7 @@ CALLS: dict[str, Callable[[Registry, dict[str, Any]], Outcome]] = {
     "described(resolve()), cite": _call_citation,
     "described(resolve()), write": _call_metadata,
     "records.history": _call_history,
+    "assertions.walk_assertions": _call_assertions,
     "listings.listing": _call_listing,
     "documents.read_text(resolve())": _call_text,
     "citations.listing(resolve(), citedby)": lambda registry, kind: _call_citations(

@@ -165,6 +165,10 @@ READERS: dict[str, Callable[[Answer], Outcome]] = {
     "citation": _read_citation,
     "metadata": _read_metadata,
     "history": _read_history,
+    "assertions": lambda answer: {
+        "is": "assertions",
+        "about": len(json.loads(answer.body)["items"]),
+    },
     "link set": _read_linkset,
     "page": _read_page,
     "listing": _read_list,

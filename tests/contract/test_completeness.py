@@ -53,6 +53,7 @@ OUTCOMES = {
     "cited": {"as"},
     "metadata": {"about"},
     "history": {"revisions"},
+    "assertions": {"about"},
     "link set": {"of"},
     "page": {"of"},
     "text": {"text"},

@@ -21,9 +21,10 @@ MOST = {
     "ARK with suffix": len("/sheet2"),  # the whole may end at each character
 }
 """The look-ups of records for the bytes of each kind of name, if they are not 1."""
-AGAIN = ("history", "listing", "cited by", "references")
+AGAIN = ("history", "listing", "cited by", "references", "assertions", "link set")
 """The current record is also the last revision of its history, a row of a listing, and a side of
-its citations."""
+its citations. An assertion is found by its record, and then read as any document is; a link set
+says whether there are any."""
 
 
 def list_cells() -> list[Cell]:

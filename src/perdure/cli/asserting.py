@@ -198,7 +198,7 @@ def assertions(
     from perdure.policy.assertion_scope import AssertionScope
     from perdure.reading.annotation_pages import write_annotations, write_page
     from perdure.reading.assertions import AssertionQuery, describe_assertion
-    from perdure.upkeep.asserting import check_known
+    from perdure.upkeep.asserting import resolve_subject
 
     if (named is None) != proposed:
         raise click.UsageError("give IDENTIFIER, or --proposed")
@@ -207,14 +207,13 @@ def assertions(
         return
     with here().open_registry() as registry:
         query = AssertionQuery(
-            name=parse(_spell_target(named)),
+            name=resolve_subject(registry, parse(_spell_target(named))),
             reader=LOCAL_READER,
             by=by,
             motivation=find_iri(motivation) if motivation else "",
             scopes=frozenset(map(AssertionScope, scopes or _SCOPES)),
             is_standing=standing,
         )
-        check_known(registry, query.name)
         found = registry.assertions.walk_assertions(query)
         base = registry.settings.base_url
         if form == "page":

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from perdure.errors import PerdureError, UnknownAuthority
+from perdure.errors import NotFound, PerdureError, UnknownAuthority
 from perdure.errors.assertions import AssertionMalformed, RetractionForeign
 from perdure.errors.cutting import PartElsewhere
 from perdure.ids import Identifier
@@ -178,6 +178,27 @@ def check_known(registry: Registry, target: Identifier, reader: Reader = LOCAL_R
         return
     if isinstance(step, Fetch) and resolved.inside is not None:
         registry.documents.select_part(resolved)
+
+
+def resolve_subject(
+    registry: Registry, name: Identifier, reader: Reader = LOCAL_READER
+) -> Identifier:
+    """Return the name whose assertions are meant: that of which a name is an alias, or itself.
+
+    Raises an error if a name belongs to this registry, and names nothing that is known.
+    """
+    if name.is_pattern or name.is_citation:
+        check_known(registry, name, reader)
+        return name
+    try:
+        resolved = registry.reading.resolve(Query(identifier=name, reader=reader))
+    except NotFound:
+        if name.assigned_under in registry.settings.series:
+            raise
+        return name
+    if resolved.record is not None:
+        resolved.require_known()
+    return resolved.identifier
 
 
 def is_kept_here(registry: Registry, name: Identifier) -> bool:

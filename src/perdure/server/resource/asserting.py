@@ -52,7 +52,9 @@ async def list_assertions(
     Raises NotFound, NoSuchVersion or NotAcceptable if the name names nothing, InvalidRequest.
     """
     if resolved.names is None and not resolved.is_citation:
-        resolved.require_known()
+        is_ours = resolved.identifier.assigned_under in service.settings.series
+        if resolved.record is not None or is_ours:
+            resolved.require_known()
     elif resolved.names is not None and resolved.names.pattern is None:
         resolved.require_single()  # written like no identifier, such as a prefix of handles
     return await _answer_list(
