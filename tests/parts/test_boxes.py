@@ -59,6 +59,7 @@ def test_parts_without_positions_have_no_box(part: Selector) -> None:
         ("1.html.1#name=a,b", None),
         ("1.text.1", None),
         ("1.mpeg.1#madeup=1", None),
+        ("1.pdf.1#page=a", None),
     ],
 )
 def test_the_place_of_the_part_that_an_identifier_names(name: str, place: PartPlace | None) -> None:

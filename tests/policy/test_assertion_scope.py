@@ -34,6 +34,7 @@ DAY = f"{SERIES}1994/03/21/"
         ("1.text.1#char=3,5", "1.text.1#byte=3,5", None),
         ("1.html.1#name=a,b", "1.html.1#name=a,c", None),
         ("1.text.1#page=3", "1.text.1#char=3,4", None),
+        ("1.pdf.1#page=a", "1.pdf.1#page=3", None),
         ("2", "1", None),
     ],
 )
