@@ -16,6 +16,7 @@ from perdure.model.assertions import MEDIA_TYPE, write_assertion
 from perdure.model.commands import Restrict
 from perdure.model.queries import LOCAL_READER
 from perdure.model.reading_rules import Access, ReadingRule
+from perdure.reading import assertions
 from perdure.reading.assertions import AssertionQuery, HeldAssertion
 from perdure.storage.segments.store import Segments
 from perdure.storage.sqlite.opening import FILE
@@ -235,3 +236,15 @@ def test_an_assertion_about_an_address_only_is_stored(letter: Desk) -> None:
     name = store(letter, "https://a.example/")
     assert letter.record(name).targets == ()
     assert letter.registry.assertions.find_assertion(parse(name)) is not None
+
+
+def test_a_page_reads_no_more_than_it_may(letter: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(assertions, "MOST_READ", 3)
+    names = [store(letter, NAME, by="ann" if at == 4 else "bob") for at in range(5)]
+    query = AssertionQuery(name=parse(NAME), by="ann")
+    first = letter.registry.assertions.list_page(query, limit=9)
+    assert (first.assertions, first.after is None) == ((), False)
+    query = AssertionQuery(name=parse(NAME), by="ann", after=first.after or "")
+    second = letter.registry.assertions.list_page(query, limit=9)
+    assert [str(one.identifier) for one in second.assertions] == names[4:]
+    assert second.after is None

@@ -13,7 +13,6 @@ closed to a reader is shown, nor an assertion about something closed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import islice
 
 import msgspec
 from msgspec.structs import replace
@@ -34,6 +33,8 @@ from perdure.reading.scanning import scan_readable
 from perdure.reading.targeting import fetch_document, is_open
 
 _ESSENCE = strip_parameters(MEDIA_TYPE)
+MOST_READ = 2000
+"""Documents that are read for one page of assertions."""
 _PAGE, _MOST_SCANNED = 1000, 20_000  # records
 _MOST_RETRACTIONS = 1000
 """Assertions about one assertion that are read to know whether it was retracted."""
@@ -87,12 +88,22 @@ class Assertions:
         self._listings = listings
 
     def list_page(self, query: AssertionQuery, *, limit: int) -> AssertionPage:
-        """Return at most `limit` assertions, in the order of their names."""
-        found = tuple(islice(self.walk_assertions(query), limit + 1))
-        more = len(found) > limit
-        shown = found[:limit]
-        after = shown[-1].identifier.key if more and shown else None
-        return AssertionPage(assertions=shown, after=after)
+        """Return at most `limit` assertions, in the order of their names.
+
+        It reads at most `MOST_READ` documents, so a page may have fewer, although more follow.
+        """
+        found: list[HeldAssertion] = []
+        last, looked = "", 0
+        for key in self._find_keys(query.name):
+            if key <= query.after:
+                continue
+            if len(found) == limit or looked == MOST_READ:
+                return AssertionPage(assertions=tuple(found), after=last)
+            held = self._read_fitting(key, query)
+            last, looked = key, looked + 1
+            if held is not None:
+                found.append(held)
+        return AssertionPage(assertions=tuple(found), after=None)
 
     def walk_assertions(self, query: AssertionQuery) -> Iterator[HeldAssertion]:
         """Yield the assertions that a query finds, in the order of their names.
@@ -107,9 +118,9 @@ class Assertions:
                 yield held
 
     def has_assertions(self, name: Identifier, reader: Reader = PUBLIC_READER) -> bool:
-        """Return whether `walk_assertions` would yield any."""
+        """Return whether the first `MOST_READ` documents about a name have any for a reader."""
         query = AssertionQuery(name=name, reader=reader)
-        return next(self.walk_assertions(query), None) is not None
+        return bool(self.list_page(query, limit=1).assertions)
 
     def list_assertions(
         self, name: Identifier, reader: Reader = PUBLIC_READER
