@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -265,3 +266,19 @@ def test_motivations_are_shown_as_words() -> None:
 def test_the_text_of_the_body(fields: dict[str, object], text: str) -> None:
     document = {"@context": CONTEXT, "type": "Annotation", "target": "hdl:1839/x"} | fields
     assert read_assertion(msgspec.json.encode(document)).body_text == text
+
+
+MODEL: list[dict[str, Any]] = json.loads(
+    (Path(__file__).parents[2] / "vectors" / "annotation-model.json").read_text("utf-8")
+)["rows"]
+
+
+@pytest.mark.parametrize("row", MODEL, ids=lambda row: f"{row['rule']} {row['valid']}")
+def test_what_the_data_model_demands(row: dict[str, Any]) -> None:
+    document = {"@context": CONTEXT, "type": "Annotation"} | row["document"]
+    data = json.dumps(document).encode()
+    if row["valid"]:
+        assert read_assertion(data).document == document
+    else:
+        with pytest.raises((AssertionMalformed, MotivationUnknown, ContextUnknown)):
+            read_assertion(data)

@@ -66,6 +66,8 @@ SUPERSEDES = f"{PREFIXES['dcterms']}replaces"
 MOTIVATIONS = {word: _OA + word for word in STANDARD} | {
     "retracts": RETRACTS,
     "supersedes": SUPERSEDES,
+    "delegates": f"{PREFIXES['prov']}actedOnBehalfOf",
+    "signs": "https://w3id.org/security#proof",
 }
 """The IRI of each word that is a motivation."""
 
