@@ -23,7 +23,7 @@ from perdure.model.reading_rules import Access, ReadingRule
 from perdure.model.records import Location
 from perdure.upkeep.asserting import store_assertion
 
-OWN = "archive.example.org"
+OWN, ALIAS = "archive.example.org", "old.example.org"
 PAGE, SECRET = "http://a.example/", "http://a.example/secret/x.html"
 YEARS = (2014, 2016, 2018)
 MARKER = "xyzzymarker"
@@ -46,7 +46,10 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def site(files: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     root = tmp_path_factory.mktemp("closed") / "registry"
-    with deployed(configure(root)) as running:
+    configure(root)
+    with (root / "perdure.toml").open("a") as settings:
+        settings.write(f'archive_aliases = ["{ALIAS}"]\n')
+    with deployed(root) as running:
         running.registry.archive.add_file(files)
         yield running
 
@@ -208,6 +211,9 @@ def test_a_token_opens_the_captures_in_its_scope(site: Deployment, restrict: Any
     [
         "*",
         f"pwid:{OWN}:*",
+        f"urn:pwid:~{OWN}:*",
+        f"pwid:{ALIAS}:2014*",
+        f"pwid:{ALIAS}:2014:site:http://a.example/",
         f"pwid:{OWN}:2014*",
         f"pwid:{OWN}:2014-01-26T20.06.24Z:part:{SECRET}",
         f"pwid:{OWN}:2014-01:page:{SECRET}",
@@ -223,7 +229,7 @@ def test_rules_about_names_of_captures_close_their_addresses(
         answer = site.get(target)
         assert answer.status == 401, (target, answer)
         assert MARKER not in str(answer)
-    left = [] if about in ("*", f"pwid:{OWN}:*") else ["2016", "2018"]
+    left = [] if about[-2:] in ("*", ":*") else ["2016", "2018"]
     assert list_times(site, f"url={SECRET}") == left
     assert at(2014) not in str(site.get(f"/timemap/link/{SECRET}"))
 

@@ -135,9 +135,16 @@ class CaptureRules:
         known = (self._known[identity] for identity in found)
         return [one for one in known if not one.rule.lifted]
 
-    def list_scopes(self, what: Object) -> list[ReadingRule]:
-        """Return the rules in force about scopes with a capture."""
-        return [rule for rule in self._scopes if covers_object(rule.about, what)]
+    def list_scopes(self, uri: str, time: str) -> list[ReadingRule]:
+        """Return the rules in force about scopes with a name of a capture, under any id."""
+        names = [
+            self._name_under(f"{mark}{archive}", uri, time)
+            for archive in self._archives
+            for mark in ("", "~")
+        ]
+        return [
+            rule for rule in self._scopes if any(covers_object(rule.about, one) for one in names)
+        ]
 
     @property
     def has_scopes(self) -> bool:
@@ -146,7 +153,9 @@ class CaptureRules:
 
     def name_capture(self, uri: str, time: str) -> Object:
         """Return a capture as the scopes of tokens and rules see it."""
-        archive = self._archives[0] if self._archives else ""
+        return self._name_under(self._archives[0] if self._archives else "", uri, time)
+
+    def _name_under(self, archive: str, uri: str, time: str) -> Object:
         try:
             return make_object(make_pwid(archive, time, "part", uri))
         except MalformedIdentifier:  # no PWID can name it
@@ -241,7 +250,7 @@ class CaptureGuard:
         groups = named, [one for one in known if not one.is_named]
         chosen += [max(group, key=_rank_rule).rule for group in groups if group]
         if not named and self._rules.has_scopes:
-            scopes = self._rules.list_scopes(self._rules.name_capture(uri, time))
+            scopes = self._rules.list_scopes(uri, time)
             if scopes:
                 chosen.append(max(scopes, key=_rank_scope))
         if chosen:
