@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -232,6 +233,12 @@ def test_pages_and_records_show_signatures(
         html = answer.body.decode()
         for word in ("Signatures</h2>", "valid", "ann@a.example", signature["url"]):
             assert word in html
+    xml = ElementTree.fromstring(site.get(f"/{bare}?info", "Accept: application/xml").body)
+    assert xml.findtext("signatures/signature/verdict") == "valid"
+    assert xml.findtext("signatures/signature/principals/principal") == "ann@a.example"
+    for accept_type in ("text/plain", "text/xml", "*/*"):
+        assert site.get(f"/{bare}?info", f"Accept: {accept_type}").status == 200
+        assert site.get(f"/uri-res/N2C?{bare}", f"Accept: {accept_type}").status == 200
     assert signed_page.headers["etag"] != page.headers["etag"]
     assert shown.headers["etag"] != plain["json"].headers["etag"]
     same = site.get(f"/{bare}?info", accept["json"], f"If-None-Match: {shown.headers['etag']}")

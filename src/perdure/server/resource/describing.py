@@ -300,6 +300,8 @@ def _show_proposal(record: Record) -> dict[str, dict[str, Any]]:
 # -----------
 
 _ONE_OF = {
+    "principals": "principal",
+    "signatures": "signature",
     "aliases": "alias",
     "targets": "target",
     "versions": "version",
