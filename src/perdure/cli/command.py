@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +37,9 @@ def _store_in_context(name: str) -> Callable[[click.Context, click.Parameter, An
     return store_value
 
 
-def _shared_options() -> list[click.Option]:
+@cache
+def _shared_options() -> tuple[click.Option, ...]:
+    """The shared options, made once: `perdure --help` lists seventy commands."""
     registry = click.Option(
         ["-C", "--registry"],
         metavar="DIR",
@@ -53,7 +56,7 @@ def _shared_options() -> list[click.Option]:
         callback=_store_in_context(_JSON),
         help="Answer in JSON, and report errors in JSON on stderr.",
     )
-    return [registry, as_json]
+    return registry, as_json
 
 
 class _SharedCommand(click.Command):
