@@ -207,7 +207,7 @@ class OpenRegistry(Registry):
         """Check whether one document quotes another: `citing@origin=cited`.
 
         Raises the errors of either side, PartNotFound or PartOutOfRange for a place or a part that
-        does not exist, and InvalidRequest if it is no citation of two versions.
+        does not exist, and InvalidRequest if it is not a citation of two versions.
         """
         return self.citations.check_citation(_read_name(citation), Reader(name=LOCAL))
 

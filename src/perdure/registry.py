@@ -278,7 +278,7 @@ class Registry:
 
     @cached_property
     def has_open_captures(self) -> bool:
-        """True if everybody may read the captures of this registry: its own archive may be closed
+        """True if everyone may read the captures of this registry: its own archive may be closed
         to all but those who work on the machine."""
         own = self.web_archives.find_archive(self.settings.archive_id)
         return may_read_captures(PUBLIC_READER, own.access if own else "unknown")

@@ -58,7 +58,7 @@ class Capture(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class CaptureBlanking(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A record of an archive file that is to be overwritten, and what is written instead."""
+    """A record of an archive file that will be overwritten, and its new bytes."""
 
     path: str
     """The archive file, relative to the directory of the index."""
@@ -71,7 +71,7 @@ class CaptureBlanking(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     codec: str = ""
     """`gzip`, `zstd`, or empty if the record is not compressed."""
     head: bytes
-    """What is left of the record: its head, and what is left of the head of an HTTP message."""
+    """The rest of the record: its head, and the rest of the head of an HTTP message."""
     zeros: int
     """Zero bytes that follow the head."""
     tail: bytes = b""

@@ -220,7 +220,7 @@ def _choose_captures(registry: Registry, *, public: bool) -> Captures:
 )
 @click.option("--from", "since", metavar="TIME", help="Not those before: 2014, 2014-01, 20140126.")
 @click.option("--to", "until", metavar="TIME", help="Not those after.")
-@click.option("--reason", required=True, help="Reason, which the server tells everybody.")
+@click.option("--reason", required=True, help="Reason, which the server gives to every reader.")
 @click.option("--by", help="Name to record with the takedown. Default: local.")
 @click.option("--lift", is_flag=True, help="End the takedown with the same URL, match and times.")
 def withhold(

@@ -89,8 +89,8 @@ def provenance(identifier: Identifier) -> None:
     """List the pieces of the composite IDENTIFIER, each with its source, verdict and digest.
 
     Each piece is compared with its source now. If the source was withdrawn, the line says so. The
-    command exits with 1 if a piece is not verbatim. If IDENTIFIER is no composite, nothing is
-    listed.
+    command exits with 1 if a piece is not verbatim. If IDENTIFIER is not a composite, nothing
+    is listed.
     """
     from perdure.cli import fetching
     from perdure.model.queries import LOCAL_READER, Fetch

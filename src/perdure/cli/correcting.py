@@ -47,7 +47,7 @@ def correct(
     """Correct the charset, media type or language of bytes, and print their full name.
 
     The bytes and the name stay. The record keeps the earlier reading, the time, the person and the
-    reason. The parts of a text are counted in its characters, so this command tells how many it has
+    reason. The parts of a text are counted in its characters, so this command says how many it has
     in both readings, and which parts of it this registry itself names. If the right reading has
     another format in names, that name finds the bytes, too.
     """

@@ -1,6 +1,6 @@
 """Damaged records that a command meets: each is reported, and the others are handled.
 
-What must stay true: the exit code tells of a damaged record, whatever else the command found.
+What must stay true: the exit code reports a damaged record, whatever else the command found.
 """
 
 from __future__ import annotations

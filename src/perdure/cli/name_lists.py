@@ -5,8 +5,8 @@ over. A table with a column `identifier` (or `id`), such as the receipts of a de
 that column. A collection stands for its members, and a search for all documents that it finds.
 Wherever a command takes a pattern, it takes such a list.
 
-What must stay true: a line that is no known name is reported with file, line and reason, the others
-are used, and the command exits with 1.
+What must stay true: a line that names nothing known is reported with file, line and reason, the
+others are used, and the command exits with 1.
 """
 
 from __future__ import annotations

@@ -125,8 +125,8 @@ def erase(
 
     They are withdrawn first, unless that was done before. Their digests go, too, also those in the
     history of the record, unless you keep them on purpose. The segments stay valid, and the change
-    tells mirrors. What cannot be reached is listed: backups, exports, copies under other names. If
-    it was interrupted, repeat it. With --part, or if IDENTIFIER names a part, only its bytes are
+    informs mirrors. What cannot be reached is listed: backups, exports, copies under other names.
+    If it was interrupted, repeat it. With --part, or if IDENTIFIER names a part, only its bytes are
     overwritten; its version is withdrawn.
 
     If IDENTIFIER is a PWID of your own archive, its captures are overwritten in the archive files

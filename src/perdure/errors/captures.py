@@ -304,7 +304,7 @@ class PlaybackUnknown(NotPlayable):
 
 
 class NoArchivesFile(InvalidRequest):
-    """Archives are to be imported, but no file is configured to store them."""
+    """No file is configured to store imported archives."""
 
     source: str
     reason = "no file is configured to store archives"

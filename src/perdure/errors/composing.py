@@ -98,7 +98,7 @@ class PieceUnusable(InvalidRequest):
 class PieceUnnamed(PieceUnusable):
     """A piece names no identifier."""
 
-    reason = "it is no identifier, and no address of one"
+    reason = "it is not an identifier, nor the address of one"
 
 
 class PieceVersionOpen(PieceUnusable):

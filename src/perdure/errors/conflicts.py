@@ -223,7 +223,7 @@ class SecondPersonNeeded(Conflict):
 
 
 class CapturesNotErasable(Conflict):
-    """A capture is to be erased, but none of its records can be overwritten."""
+    """None of the records of a capture can be overwritten to erase it."""
 
     places: tuple[str, ...]
     """The records, each with the reason why it cannot be overwritten."""
@@ -238,7 +238,7 @@ class CapturesNotErasable(Conflict):
 
 
 class NoCapturesToErase(Conflict):
-    """A capture is to be erased that no archive file of this registry has."""
+    """No archive file of this registry has the capture to erase."""
 
     reason = (
         "no archive file of this registry has such a capture; 'perdure withdraw' also keeps it "
@@ -329,7 +329,7 @@ class ChangeUnknown(Conflict):
 
 
 class CollectionNotNewest(Conflict):
-    """Members were to be added to a version of a collection that is not the newest one."""
+    """Members cannot be added to a version of a collection that is not the newest one."""
 
     newest: str
     reason = "members can be added to the newest version only"
@@ -380,7 +380,7 @@ class RecordsContradict(Conflict):
 
 
 class LocationContradicted(RecordsContradict):
-    """A fact about a location is another one here."""
+    """This registry has a different fact about a location."""
 
     uri: str
     fact: str
@@ -409,7 +409,7 @@ class DescriptionContradicted(RecordsContradict):
 
 
 class AttachmentContradicted(RecordsContradict):
-    """The attached metadata record of this format is another one here."""
+    """This registry has a different attached metadata record of this format."""
 
     format: str
 

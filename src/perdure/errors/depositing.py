@@ -84,7 +84,7 @@ class RowDateMalformed(UnusableRow):
 
 
 class RowDayMissing(UnusableRow):
-    """A name is to be given under the day of a document, whose day is not known."""
+    """The day of a document is not known, so it cannot be named under its day."""
 
     reason = (
         "with --retrospective, a document needs a date with its day; state one, or write 'today' "

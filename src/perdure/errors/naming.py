@@ -140,13 +140,13 @@ class BlankOutside(UnusableName):
 
 
 class DocumentOpen(UnusableName):
-    """A part is to be erased, but the name leaves open of which document."""
+    """The name of a part to erase leaves open to which document it belongs."""
 
     reason = "name the version and the format of the document, such as .html.1"
 
 
 class PartNotStored(UnusableName):
-    """A part is to be erased, but its bytes are not stored as they are served."""
+    """The bytes of a part to erase are not stored as they are served."""
 
     reason = (
         "the bytes of this part are computed, not stored: name a part of the stored bytes, such as "
@@ -162,7 +162,7 @@ class DayNotCome(UnusableName):
 
 
 class DayNotPast(UnusableName):
-    """A name was to be minted under a past day, but the text does not name a past day."""
+    """A name to mint under a past day does not name a past day."""
 
     reason = "it is not one past day; names of today are minted without a day"
     rule = "ruling pdi-retrospective"

@@ -10,7 +10,7 @@ as long as they do not contradict the description.
 
 What must stay true: in every item, `URL` is the actionable identifier (and `DOI` the DOI, if it is
 one); an item contains only facts from the description (ruling cite-date: the day of the deposit is
-no date of publication); an item that was read is written with all its variables.
+not a date of publication); an item that was read is written with all its variables.
 """
 
 from __future__ import annotations

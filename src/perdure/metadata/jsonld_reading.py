@@ -5,7 +5,7 @@ to the depositor. A value is read in each form in which repositories write it: a
 with a language, a node, or a `Role` around it.
 
 What must stay true: nothing raises an error, whatever the values are; a property that says what the
-registry knows by itself (files, members, digests) is no description.
+registry knows by itself (files, members, digests) is not a description.
 """
 
 from __future__ import annotations

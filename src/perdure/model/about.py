@@ -48,8 +48,8 @@ LARGEST_ATTACHED = 1 << 20
 """Bytes of all attached records together."""
 
 NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
-"""Characters that are no `Char` of XML 1.0 (section 2.2). They are listed because the complement of
-that rule takes eight times as long to compile."""
+"""Characters that are not a `Char` of XML 1.0 (section 2.2). They are listed because the complement
+of that rule takes eight times as long to compile."""
 _SCHEME = re.compile(r"[\x00-\x20]*([A-Za-z][A-Za-z0-9+.\-\t\r\n]*):")
 _ACTIVE = frozenset({"javascript", "data", "vbscript", "blob", "file"})
 _URI = re.compile(r'[^\x00-\x20<>"{}|\\^`\x7f]*')

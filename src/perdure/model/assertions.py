@@ -84,7 +84,7 @@ class AssertionTarget(msgspec.Struct, frozen=True, kw_only=True):
     """As the document spells it."""
     identifier: Identifier | None = None
     """With the part, if the IRI or a FragmentSelector names one. None if the IRI is in no scheme
-    that perdure reads, and is no address of an identifier."""
+    that perdure reads, and is not the address of an identifier."""
     selectors: tuple[Mapping[str, Any], ...] = ()
     """The part that is meant, if the IRI does not name it (section 4.2)."""
 

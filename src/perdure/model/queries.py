@@ -102,7 +102,7 @@ class VersionNeighbours(msgspec.Struct, frozen=True, kw_only=True):
     predecessor: Identifier | None = None
     successor: Identifier | None = None
     latest: Identifier | None = None
-    """The highest version, if it is another one."""
+    """The highest version, if it is different."""
 
 
 NO_NEIGHBOURS = VersionNeighbours()

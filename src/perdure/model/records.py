@@ -111,7 +111,7 @@ class Representation(StoredValue, frozen=True, kw_only=True):
     corrections: tuple[Correction, ...] = ()
     """Corrections of its media type, charset and language, the first one first."""
     erased: str = ""
-    """The time when its bytes were erased. Its digest is that of the bytes that are left."""
+    """The time when its bytes were erased. Its digest is that of the remaining bytes."""
     blanks: tuple[Blank, ...] = ()
     """The stretches that were erased; all bytes, if there are none."""
     original: str = ""

@@ -270,7 +270,7 @@ def break_location(
         return record
     reason = f"its location {location.uri} was broken"
     if drift is not None:
-        reason += f": its content was another one on {drift.at[:10]}"
+        reason += f": its content was different on {drift.at[:10]}"
     return mark_unbound(record, location.version, Tombstone(reason=reason, at=at, by=by))
 
 

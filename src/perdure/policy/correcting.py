@@ -198,7 +198,7 @@ def join_readings(name: str, held: Representation, more: Representation) -> Repr
 def check_stated(name: str, held: Representation, content: Content) -> None:
     """Raise Conflict if a depositor states another reading of bytes that are held already.
 
-    A reading that was current once is no contradiction, nor is ASCII in another charset.
+    A reading that was current once does not contradict, nor does ASCII in another charset.
     """
     for fact in content.stated:
         stated = getattr(content, fact)

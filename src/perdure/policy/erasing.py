@@ -1,9 +1,9 @@
-"""Erasures: which bytes one is about, and what is left of them in the record. Pure.
+"""Erasures: which bytes one is about, and what the record keeps of them. Pure.
 
 How it works: an erasure follows a withdrawal. `list_erasable` says which representations it
 overwrites, and `redact_record` removes from every revision of the record what could confirm a guess
 at the bytes: their digests, also those that a location promised and, in a silent withdrawal, the
-descriptions. The digest of a representation becomes that of the bytes that are left, so that
+descriptions. The digest of a representation becomes that of the remaining bytes, so that
 `verify` goes on checking them.  # ruling: tombstone-silence
 
 What must stay true: no representation leaves its record, and none gets another length or place;
@@ -34,7 +34,7 @@ from perdure.policy.showing import drop_descriptions, drop_version_descriptions
 
 
 class Erasable(NamedTuple):
-    """A representation, and the stretches of it that are to be erased."""
+    """A representation, and the stretches of it that will be erased."""
 
     version: int
     held: Representation
@@ -46,7 +46,7 @@ class Erasure(msgspec.Struct, frozen=True, kw_only=True):
 
     at: str
     digests: Mapping[tuple[int, str], str]
-    """The SHA-512 of the bytes that are left, by version and format."""
+    """The SHA-512 of the remaining bytes, by version and format."""
     blanks: tuple[Blank, ...] = ()
     """The erased stretches; all bytes, if there are none."""
     keep_digest: bool = False

@@ -142,7 +142,8 @@ def _is_within(location: Location, level: Level) -> bool:
 
 
 def _list_values(held: Record, more: Record) -> tuple[Value, ...]:
-    """List the values of a record. Locations that are no stored value make way for the new ones."""
+    """List the values of a record. Locations that are not stored as values make way for the new
+    ones."""
     taken = {one.index for one in (*held.values, *more.values)}
     free = (index for index in count(1) if index not in taken)
     known = {one.index for one in held.values}

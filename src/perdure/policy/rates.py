@@ -18,7 +18,7 @@ _MOST_CLIENTS = 100_000
 
 
 class Rate(msgspec.Struct, frozen=True):
-    """An amount that each client may use in a period. An amount of 0 is no limit."""
+    """An amount that each client may use in a period. An amount of 0 means no limit."""
 
     amount: int
     seconds: int

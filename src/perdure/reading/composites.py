@@ -94,7 +94,7 @@ class Provenance:
         self._signatures = signatures
 
     def read_pieces(self, step: Fetch, reader: Reader = PUBLIC_READER) -> list[PieceReport]:
-        """Return the pieces of a document, in their order; none if it is no composite."""
+        """Return the pieces of a document, in their order; none if it is not a composite."""
         held = step.representation
         source = self._documents.open_source(step.identifier, held)
         if held.length > composites.LARGEST or not composites.is_composite(

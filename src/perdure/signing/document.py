@@ -12,7 +12,7 @@
 Time stamps of all this may follow, each in a block of its own (`perdure.signing.stamps`).
 
 How it works: the text before the empty line, with the line feed that ends it, is what was signed.
-The beginning of the signature tells its form.
+The beginning of the signature shows its form.
 
 What must stay true: a document has one statement, one signature and its time stamps, and nothing
 else.

@@ -72,10 +72,10 @@ class KeptRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Blanking(msgspec.Struct, frozen=True, kw_only=True):
-    """The bytes of a representation that are to be erased."""
+    """The bytes of a representation to erase."""
 
     held: Representation
-    """As it is after the erasure: its digest is that of the bytes that are left."""
+    """As it is after the erasure: its digest is that of the remaining bytes."""
     spans: tuple[tuple[int, int], ...]
     """Start and end of each stretch to erase."""
 

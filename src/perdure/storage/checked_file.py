@@ -58,7 +58,7 @@ def load_checked(path: Path, kind: type[_Value]) -> _Value | None:
 
 
 def _take_value(text: bytes) -> bytes | msgspec.Raw:
-    """The bytes of the value. Raises ValueError if its checksum is another one."""
+    """The bytes of the value. Raises ValueError if its checksum differs."""
     try:
         checked = msgspec.json.decode(text, type=_CheckedValue)
     except msgspec.ValidationError:  # a file of an earlier release, or `kind` refuses it

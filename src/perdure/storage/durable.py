@@ -84,7 +84,8 @@ def resolve_path(path: Path) -> Path:
 
 
 def check_directory(path: Path, *within: str) -> None:
-    """Raise DirectoryObstructed if a path, or a name in it, is no directory and cannot become one.
+    """Raise DirectoryObstructed if a path, or a name in it, is not a directory and cannot become
+    one.
 
     Each directory above is looked at, too. Another process may change them afterwards.
     """

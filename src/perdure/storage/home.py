@@ -259,7 +259,7 @@ def _list_signs_of_place(
     if _differ(here.file_system, read_file_system(root)):
         yield "it is on another file system than before"
     if not here.directory.is_same(read_birth(root)):
-        yield "its directory is another one than before"
+        yield "its directory has changed"
     elif here.file is not None and not here.file.is_same(read_birth(root / FILE)):
         yield "its files were copied into the directory"
     if records is not None and here.records and records.exists():

@@ -257,7 +257,7 @@ class Records(Protocol):
         """
 
     def check_integrity(self) -> Iterator[Corrupt]:
-        """An error for everything damaged in the store that is no record.
+        """An error for everything damaged in the store other than records.
 
         This is the database's own check of itself, and can take a while.
         """

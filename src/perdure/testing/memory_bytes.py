@@ -57,7 +57,7 @@ class MemorySegment:
         return offset
 
     def blank_record(self, held: Representation) -> None:
-        """Give the record of a representation the digest of the bytes that are left."""
+        """Give the record of a representation the digest of the remaining bytes."""
         self.records = [
             replace(record, representation=replace(record.representation, sha512=held.sha512))
             if record.representation and record.representation.offset == held.offset

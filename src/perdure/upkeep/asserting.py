@@ -85,7 +85,7 @@ def store_assertions(
 
 
 def check_assertion(registry: Registry, data: bytes, reader: Reader = LOCAL_READER) -> Assertion:
-    """Read an assertion that is to be stored.
+    """Read an assertion to store.
 
     Raises the errors of `read_assertion`, and the errors of reading a target of this registry, such
     as NotFound or PartOutOfRange.

@@ -49,9 +49,9 @@ def verify_digests(
 ) -> Iterator[IntegrityFinding]:
     """Hash every representation again, or those of a set of names; one finding for each.
 
-    Withdrawn bytes are checked too: they are kept, though they are not served. Of what was erased,
-    the bytes that are left are checked. With `bytes_only`, damage is not noticed in records that
-    say that they have no bytes; `find_damaged` finds it.
+    Withdrawn bytes are checked too: they are kept, though they are not served. Of erased documents,
+    the remaining bytes are checked. With `bytes_only`, damage is not noticed in records that say
+    that they have no bytes; `find_damaged` finds it.
     """
     for one in walk_representations(records, within=within, bytes_only=bytes_only):
         yield (

@@ -503,7 +503,7 @@ def _make_unnamed_finding(kept: KeptRecord) -> IntegrityFinding:
     return IntegrityFinding(
         identifier=kept.name,
         segment=held.segment,
-        offset=0,  # it is no representation
+        offset=0,  # it is not a representation
         length=0,
         problem=f"segment {held.segment} has {count_things(held.length, 'byte')} of it, from "
         f"offset {held.offset}, "

@@ -1,7 +1,7 @@
 """The end of the last backup and of the last verification, for `status` and the metrics.
 
 How it works: `milestones.json` in the registry directory has one entry for each kind of work. It is
-no part of the registry: a backup does not copy it, and nothing depends on it.
+not part of the registry: a backup does not copy it, and nothing depends on it.
 
 What must stay true: work never fails because its end cannot be noted; a copy is not written to.
 """

@@ -151,7 +151,7 @@ def _find_path(registry: Registry, id: str) -> Path:
 
 
 def _load(path: Path) -> ProposedAssertion | None:
-    """Read a file; None if it is gone meanwhile, or is no proposal."""
+    """Read a file; None if it is gone meanwhile, or is not a proposal."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=ProposedAssertion)
     except (OSError, msgspec.MsgspecError):

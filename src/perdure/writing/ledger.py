@@ -92,7 +92,7 @@ class Serials:
         """The beginning of a key, by the number of digits that follow."""
         self._last = last
         self.named = 0
-        """Names of the day that are no numbers; they count, if the series has a quota."""
+        """Names of the day other than numbers; they count, if the series has a quota."""
 
     def list_following(self, count: int = 1, ending: str = "") -> tuple[list[str], list[str]]:
         """The texts of the next `count` generic resources, and their keys.

@@ -17,7 +17,7 @@ DAY = 86_400  # seconds
 
 
 class Shares:
-    """The use that each token has made of its share. A share of 0 is no limit."""
+    """The use that each token has made of its share. A share of 0 means no limit."""
 
     def __init__(self, names_per_day: int) -> None:
         self._meter = RateMeter(Rate(names_per_day, DAY))

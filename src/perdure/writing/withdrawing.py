@@ -6,7 +6,7 @@ rewritten and their salts destroyed. What follows on the disk (indexes, bytes) i
 commit and done after it (`perdure.writing.silencing`).
 
 What must stay true: what is erased was withdrawn before, in the same change at the latest; a change
-with the act `erase` tells mirrors of it.  # ruling: tombstone-silence
+with the act `erase` informs mirrors.  # ruling: tombstone-silence
 """
 
 from __future__ import annotations
@@ -311,7 +311,7 @@ class Withdrawing:
     def _plan_captures(
         self, identifier: Identifier, known: Record | None, command: Withdraw
     ) -> Plan:
-        """Plan to erase the captures that a PWID names, unless only a version is to be erased."""
+        """Plan to erase the captures that a PWID names, unless only a version will be erased."""
         if not isinstance(command, Erase) or not isinstance(identifier, Pwid):
             return NO_CAPTURES
         is_whole = command.version is None and not command.blanks

@@ -1,6 +1,6 @@
 """Erase the content of a record in an archive file: the same length, still a valid record.
 
-How it works: `plan_blanking` reads a record and says what is to be written over it. The head of the
+How it works: `plan_blanking` reads a record and says what will be written over it. The head of the
 record stays, with the digests of the bytes that are left in the same algorithm and notation; fields
 that ISO 28500 does not define are filled with hyphens. Zeros replace the block, after the version
 and status of an HTTP response, or the method of a request, so that every reader still finds a
@@ -11,7 +11,7 @@ message. A gzip member gets exactly its old length:
 The more zeros are stored, the longer it is; empty blocks and a comment add the last few bytes.
 
 What must stay true: no byte outside the record changes, so all offsets stay; a plan has
-everything that is to be written, so that it can be repeated after a crash at any point; a record
+everything that will be written, so that it can be repeated after a crash at any point; a record
 that is already blank needs no plan (None).  # ruling: tombstone-silence
 """
 

@@ -113,7 +113,7 @@ class IndexAudit:
         try:
             self._files.open_record(capture).close()
         except PerdureError as error:
-            # a flaw that was recorded when the file was added is no news
+            # a flaw that was recorded when the file was added is not new
             return None if self._files.is_damaged(capture) else error
         return None
 

@@ -6,8 +6,8 @@ the transfer encoding is removed and the charset decoded, and a page of HTML is 
 text leads to its stored line, or to the complete body if that has no such lines (base64, HTML). The
 parts are octets, `offset(120,340)`, because no standard defines parts of mail.
 
-What must stay true: it runs confined. A charset that is unknown or wrong is no error, because the
-sender's program chose it: such a body is read as UTF-8, or else as ISO 8859-1.
+What must stay true: it runs confined. A charset that is unknown or wrong is not an error, because
+the sender's program chose it: such a body is read as UTF-8, or else as ISO 8859-1.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ def compile_date(element: Any, locale: Locale) -> Callable[[dict[str, Any]], str
 
     def write_date(date: dict[str, Any]) -> str:
         ends = [tuple(map(int, end)) for end in date.get("date-parts", ()) if end]
-        if not ends:  # such a date is no part of a date element without the year
+        if not ends:  # such a date is not part of a date element without the year
             words = str(date.get("literal") or date.get("raw") or "")
             return words if any(one.name == "year" for one in parts) else ""
         if len(ends) > 1 and ends[0] != ends[1]:

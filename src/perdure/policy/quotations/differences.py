@@ -1,7 +1,7 @@
 """The words in which two passages differ.
 
 How it works: both passages become tokens: words, and single marks of punctuation. Case, quotation
-marks and dashes are no differences. `edits` finds the tokens that both have in common; the
+marks and dashes do not differ. `edits` finds the tokens that both have in common; the
 tokens between these are the changes.
 
 What must stay true: time is bounded, whatever the length of the passages and their likeness.
@@ -28,7 +28,7 @@ _EAST_ASIAN = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"  # written without blank
 _TOKEN = re.compile(
     r"(?P<prefix>(?m:^)[ \t]*>[> \t]*)"  # of a line that mail quotes
     rf"|[{_EAST_ASIAN}]|[^\W{_EAST_ASIAN}]+(?:['\u2019][^\W\d_]+)*"
-    r"|(?<![^\s(])[-\u2212](?=\d)"  # a minus is no dash
+    r"|(?<![^\s(])[-\u2212](?=\d)"  # a minus is not a dash
     r"|[^\w\s\"'`\u00ab\u00ad\u00b4\u00bb\u2010-\u2015\u2018-\u201f\u200b\u2039\u203a\u2060\u2212"
     r"\u300c-\u300f\ufeff-]"
 )

@@ -21,7 +21,7 @@ from typing import NamedTuple
 _MOST_EDITS = 256
 _MOST_STEPS = 1_000_000
 _ANCHOR = 3  # words
-_FEW = 400  # words; a repetition in a short passage is no anchor
+_FEW = 400  # words; a repetition in a short passage is not an anchor
 _NOWHERE = -(1 << 60)
 
 Pairs = list[tuple[int, int]]

@@ -4,7 +4,7 @@ How it works: `compare_passages` tries the grades of equality, the strictest fir
 characters; equal but for white space (`REFLOWED`); equal but for case, quotation marks and dashes
 (`SAME_WORDS`). If none holds at the origin, the words there are compared (`differences`), and the
 nearest place where a grade does hold is found. That place counts, unless the passage at the origin
-is another one, of which more than half is the cited text.
+is a different one, of which more than half is the cited text.
 
 The origin is a range of places at one of which the passage must begin: a single character in most
 texts, all of a page or of a row where these are the positions of the medium.

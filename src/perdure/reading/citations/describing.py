@@ -56,7 +56,7 @@ def require_quotation(report: CitationReport) -> None:
 
 
 def make_refusal(report: CitationReport) -> PerdureError:
-    """Return the error of a verdict that is no quotation."""
+    """Return the error of a verdict other than a quotation."""
     if report.verdict is Verdict.UNVERIFIABLE:
         innermost = report
         while innermost.side is None and innermost.inner is not None:

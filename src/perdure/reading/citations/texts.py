@@ -75,7 +75,7 @@ def compare_texts(parts: PartExtraction, citing: Side, origin: Origin, cited: Si
 
 def cut_text(parts: PartExtraction, side: Side) -> str | None:
     """Return the cited characters as they are written, in canonical form; None if the document is
-    no text of characters. Raises OverBudget and the errors of cutting the part.
+    not a text. Raises OverBudget and the errors of cutting the part.
     """
     source = side.source
     if find_medium(source.essence) is not Medium.TEXT:

@@ -5,8 +5,8 @@ regard to case. Each place is read up to the first character that no identifier 
 that belongs to the sentence is left out; the rest is parsed. An address counts as the identifier in
 it (`perdure.ids.urls`). `doi 10.1000/182` and `DOI: 10.1000/182` are read, too.
 
-What must stay true: time is in proportion to the text. Nothing is fetched. What cannot be parsed is
-no identifier.
+What must stay true: time is in proportion to the text. Nothing is fetched. Text that cannot be
+parsed is not an identifier.
 """
 
 from __future__ import annotations

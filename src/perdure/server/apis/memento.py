@@ -193,7 +193,7 @@ def list_timemaps(request: Request, recorded: str) -> list[tuple[str, str, str]]
 
 def write_verdict(judgement: Judgement) -> tuple[bytes, bytes]:
     """`Perdure-Verdict`: an item of RFC 9651, the verdict with the distance in seconds, and
-    whether the URI is another one."""
+    whether the URI differs."""
     text = judgement.verdict.token
     if judgement.verdict is CaptureVerdict.NEAREST and judgement.delta is not None:
         text += f";delta={judgement.delta}"

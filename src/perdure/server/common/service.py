@@ -206,7 +206,7 @@ class Service:
         return await loop.run_in_executor(self._followers, next, filter(None, chunks), b"")
 
     def serves_captures(self) -> bool:
-        """Return True if everybody may read the captures of this registry."""
+        """Return True if everyone may read the captures of this registry."""
         return self.registry.has_open_captures
 
     def knows_series(self, pattern: Identifier) -> bool:

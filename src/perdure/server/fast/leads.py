@@ -1,12 +1,12 @@
 """Names without an answer of their own: the name or the location to which they lead.
 
 How it works: `Leads` makes the look-ups of the read door (`perdure.reading.resolve`) for the cases
-that occur in numbers, in the same order:
+that occur often, in the same order:
 
 1. a name without a record may be an alias of exactly one record: the answer leads to the name of
    that record, as it does from a handle with an HS_ALIAS value;
-2. a name that is no alias may begin with a known name. The rest of an ARK, or the part behind the
-   delimiter of another name, is passed on by a template (`perdure.policy.unfolding`).
+2. a name that is not an alias may begin with a known name. The rest of an ARK, or the part behind
+   the delimiter of another name, is passed on by a template (`perdure.policy.unfolding`).
 
 The longest known beginning of an ARK is found by one or two look-ups of the last record of a range
 of keys, since a beginning of a key sorts directly before it, apart from its own other ends.
@@ -200,7 +200,7 @@ class Leads:
         """Find the longest key of a record with which a key begins, and its stored form.
 
         The records between the longest beginning and the key are other continuations of it. So the
-        last record before the key, if it is no beginning, shows how long one can be at most.
+        last record before the key, if it is not a beginning, shows how long one can be at most.
         """
         low, high = key[: key.index("/") + 2], key
         for _ in range(_MOST_SEEKS):

@@ -35,7 +35,8 @@ _NETWORK = 64  # bits of an IPv6 address
 
 
 class ClientLimits:
-    """The limits of one worker process, and the use of each client. An amount of 0 is no limit."""
+    """The limits of one worker process, and the use of each client. An amount of 0 means no
+    limit."""
 
     def __init__(
         self,

@@ -90,7 +90,7 @@ class StallWatch:
         """Return the progress of a connection to remember, or None if it was ended."""
         try:
             acknowledged, received, waiting = _read_counts(one.transport)
-        except OSError:  # it is being closed, or is no TCP socket
+        except OSError:  # it is being closed, or is not a TCP socket
             return None
         last = self._seen.get(one)
         current = _Progress(now, acknowledged, received)

@@ -5,7 +5,7 @@ How it works: `make_validators` makes the fields that every answer about a repre
 that is sent. The fast path (`perdure.server.fast.held`) uses the same three functions.
 
 What must stay true: deposited bytes cannot run a script under the resolver's origin, and a browser
-that shows them sends no request to anybody: an archive does not tell others who reads.
+that shows them sends no request to another server: an archive does not tell others who reads.
 """
 
 from __future__ import annotations

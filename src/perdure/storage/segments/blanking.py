@@ -1,7 +1,7 @@
 """Erasing bytes in segments: the same length, valid WARC records, valid OCFL objects.
 
 How it works: zeros replace the bytes, and the digests in the head of the record become those of the
-bytes that are left. Both have the same length as before, so nothing else in the segment moves. An
+remaining bytes. Both have the same length as before, so nothing else in the segment moves. An
 open segment is overwritten in its place. A sealed one may be shared with a backup by hard links, so
 a blank copy of it becomes a loose segment again, its object is moved aside, and the copy is sealed
 like any other segment. In the end the old file is overwritten, too, unless another name still has

@@ -205,7 +205,7 @@ def as_bytes(columns: str) -> str:
 def check_sums(
     connection: apsw.Connection, name_row: Callable[[str, Any], Corrupt]
 ) -> Iterator[Corrupt]:
-    """An error for each row that is no record and whose sum is another.
+    """An error for each row other than records whose sum differs.
 
     `name_row` makes it from the table and the first key. A scan of the records checks theirs.
     """

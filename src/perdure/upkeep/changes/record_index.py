@@ -40,7 +40,7 @@ CREATE INDEX IF NOT EXISTS unread_key ON unread (key);
 
 
 class UnreadDocument(NamedTuple):
-    """A document or a record that could not be read when it was to be indexed."""
+    """A document or a record that could not be read to index it."""
 
     name: str
     """The name of the document, or the key of the damaged record."""

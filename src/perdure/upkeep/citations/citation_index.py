@@ -61,7 +61,7 @@ _COLUMNS = (
 
 
 class RowFilter(NamedTuple):
-    """The rows that are wanted. Days are inclusive; empty ones are no limit."""
+    """The rows that are wanted. Days are inclusive; empty ones do not limit."""
 
     kinds: tuple[str, ...] = ()
     since: str = ""

@@ -4,8 +4,8 @@ How it works: members are matched by their identifiers. Comparing two versions s
 were added, removed, moved to another place or described differently. Comparing two checks shows
 which members are in another state or have other bytes than before. `Drift` holds either.
 
-What must stay true: the same identifier with the same state and digest is no change; a member that
-could not be read the second time is reported as unreadable, not as changed.
+What must stay true: the same identifier with the same state and digest is not a change; a member
+that could not be read the second time is reported as unreadable, not as changed.
 """
 
 from __future__ import annotations

@@ -5,7 +5,8 @@ read. The states say only what is certain. `Report` is the kept result, so that 
 compared with it (`perdure.upkeep.collection.drift`).
 
 What must stay true: `State.HELD` and `State.EXACT` stand for bytes that were read, never for
-promises; a member that was not read is `unverified`, `foreign` or `located`, which is no failure.
+promises; a member that was not read is `unverified`, `foreign` or `located`, which is not a
+failure.
 """
 
 from __future__ import annotations

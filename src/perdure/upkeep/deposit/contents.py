@@ -23,7 +23,7 @@ from perdure.upkeep.transfer.contents import PIECE, DeclaredKind, settle_kind
 
 
 class MemberName(NamedTuple):
-    """A member of a collection that is to be minted."""
+    """A member of a collection to mint."""
 
     identifier: str
     title: str

@@ -17,7 +17,7 @@ from perdure.upkeep.deposit.plan import PlannedFile
 INSIDE = "inside: "
 INVENTORY = "inventory"
 FILE_TIME = "file time"
-"""The source of the time at which a file was last changed, which is no date of its creation."""
+"""The source of the time of the last change of a file, which is not the date of its creation."""
 _STATED = (INVENTORY, "plan", "", "BagIt", "METS", "EAD")
 
 

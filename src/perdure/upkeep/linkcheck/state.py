@@ -69,7 +69,7 @@ class BoundLocation(msgspec.Struct, frozen=True):
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
-    """A run in numbers."""
+    """The counts of a run."""
 
     run: int
     what: str

@@ -3,7 +3,7 @@
 How it works: a predecessor is a registry directory, or the URL of a resolver with `/changes`. It
 must have the last change of the copy, with the same chain. The changes after it bring new names:
 a directory lists each of them; over HTTP a row with several names has only the first and the last,
-which is enough if all are serial numbers. Only a directory tells its tokens.
+which is enough if all are serial numbers. Only a directory shows its tokens.
 
 What must stay true: names that cannot be listed are counted, never silently left out.
 """
