@@ -92,7 +92,7 @@ def compare_ways(
             secret,
             name.replace("W", way) + query,
             sent.replace(b"W", way.encode()),
-            *fields,
+            *(field.replace("NAME", name.replace("W", way)) for field in fields),
             method=method,
         )
         for way in WAYS
@@ -133,6 +133,8 @@ STEPS: list[tuple[str, object, tuple[str, ...], str]] = [
     ("?metadata=json", ABOUT, (), "PUT"),
     ("?metadata", {"language": "en", "odd": None}, (PATCH,), "POST"),
     ("?alias", {"other": "hdl:20.500/also-W"}, (), "POST"),
+    ("?bind", {"locations": [PLACE]}, ('If-Match: "r5"', "Idempotency-Key: NAME"), "POST"),
+    ("?bind", {"locations": [PLACE]}, ('If-Match: "r5"', "Idempotency-Key: NAME"), "POST"),
     ("?break", {"uri": PLACE}, (), "POST"),
     ("?withdraw", {"reason": "a mistake"}, (), "POST"),
 ]
@@ -170,7 +172,7 @@ def test_both_ways_give_the_same(site: Deployment, secret: str, name: str) -> No
         if query != "?withdraw":
             compare_records(site, secret, name)
     assert count_fast(site, "operation") - before == len(STEPS)
-    assert count_binds(site) - written == 4  # two, each on both ways
+    assert count_binds(site) - written == 8  # four, each on both ways
 
 
 @pytest.mark.parametrize(("number", "case"), [*enumerate(REFUSED)], ids=lambda one: str(one)[:60])
@@ -258,6 +260,16 @@ def test_a_token_is_refused_as_soon_as_it_is_revoked(site: Deployment, secret: s
                 data += wire.recv(65536)
             statuses.append(parse_answers(data, ["POST"])[0].status)
     assert statuses == [201, 401]
+
+
+def test_long_headers_are_not_remembered(site: Deployment, secret: str) -> None:
+    """A thousand of them would take megabytes."""
+    name = f"hdl:{PREFIX}/long-header-W"
+    compare_ways(site, secret, name, "?register", {})
+    before = count_fast(site, "operation")
+    field = f"X-Anything: {'x' * 5000}"
+    assert compare_ways(site, secret, name, "?bind", {"locations": [PLACE]}, field) == 201
+    assert count_fast(site, "operation") == before
 
 
 def test_bodies_of_other_lengths_follow_each_other(site: Deployment, secret: str) -> None:

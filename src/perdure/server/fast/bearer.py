@@ -1,8 +1,9 @@
 """Headers of plain writes: the token, if nothing in the header needs the plain way.
 
 How it works: `read_plain_bearer` returns the digest of the token of a header that states only
-representation metadata. A header with a condition, a promised digest, a key, a coding or a
-signature, or for the origin that shows archived pages, is left to the plain way.
+representation metadata. A header with a promised digest, a coding or a signature, or for the
+origin that shows archived pages, is left to the plain way, and so is one with a condition or a key,
+unless the caller heeds them.
 
 What must stay true: no secret is remembered; the plain way would use the same token.
 """
@@ -14,21 +15,26 @@ from perdure.server.common import signatures
 from perdure.server.common.conditions import CONDITIONS
 from perdure.server.protocol.doctor import ECHO
 
-_UNUSUAL = CONDITIONS | {
+_UNUSUAL = {
     b"content-digest",
     b"content-encoding",
     b"content-range",
     b"expect",
-    b"idempotency-key",
     b"repr-digest",
     signatures.SCHEME,
     ECHO.lower().encode(),
 }
+_CONDITIONAL = CONDITIONS | {b"idempotency-key"}
 
 
-def read_plain_bearer(found: dict[bytes, bytes], replay_origin: str) -> str | None:
-    """Return the digest of the token of a header, or None if the plain way must decide."""
-    if not _UNUSUAL.isdisjoint(found):
+def read_plain_bearer(
+    found: dict[bytes, bytes], replay_origin: str, *, conditional: bool = False
+) -> str | None:
+    """Return the digest of the token of a header, or None if the plain way must decide.
+
+    With `conditional`, the caller heeds conditions and the idempotency key itself.
+    """
+    if not _UNUSUAL.isdisjoint(found) or not (conditional or _CONDITIONAL.isdisjoint(found)):
         return None
     host = found.get(b"host", b"").decode("latin-1").lower()
     if replay_origin and host == replay_origin.partition("://")[2]:

@@ -7,9 +7,8 @@ with its body. The header is judged as for the other plain writes
 body, without waiting for anything, and the command goes to the write door. The function of the
 plain way makes the answer from the receipt.
 
-Everything else goes the plain way: conditions, keys, promised digests, signed requests, operations
-for which a thread or another server must be asked, and all errors except those that only the write
-door can find.
+Everything else goes the plain way: promised digests, signed requests, operations for which a thread
+or another server must be asked, and all errors except those that only the write door can find.
 
 What must stay true: an answer from here is the same, byte for byte, as the plain way's; no request
 is carried out as if it had another method; no secret is remembered, because a header is stored
@@ -40,6 +39,7 @@ from perdure.server.resource.planning import PlanLater, PlannedWrite, answer_rec
 from perdure.server.routes.dispatch import find_handler
 
 Send = Callable[[bytes], None]
+_LONGEST = 4096  # bytes of a header whose fields are remembered
 _HANDLERS = (changing.answer_put, changing.answer_post)
 
 
@@ -70,7 +70,7 @@ class FastOperate:
     ) -> bool:
         if b":" not in target and b"/" not in target[1:]:  # a page
             return False
-        usual = self._headers.judge_fields(fields)
+        usual = self._headers.judge_fields(fields) if len(fields) <= _LONGEST else None
         if usual is None or not self._service.registry.door.is_open:
             return False
         request = make_request(method, target, usual.fields, usual.base)
@@ -104,7 +104,7 @@ class FastOperate:
         """Return the meaning of a header, or None if the plain way must decide."""
         settings = self._service.settings
         base = find_public_base(found, settings.base_url)
-        digest = read_plain_bearer(found, settings.replay_origin)
+        digest = read_plain_bearer(found, settings.replay_origin, conditional=True)
         if base is None or digest is None:
             return None
         kept = [field for field in found.items() if field[0] != b"authorization"]
