@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.policy.test_several_locations import locations, records
+from tests.server.both_ways import BothWays
 from tests.server.deployment import SERIES, Deployment, deployed
 from tests.server.test_fastpath import exchange
 
@@ -31,7 +32,7 @@ from perdure.policy.handles.choosing import negotiates_elsewhere
 from perdure.policy.handles.values import find_alias
 from perdure.policy.ordering import depends_on_reader
 from perdure.policy.showing import show_to_readers
-from perdure.registry import Registry
+from perdure.registry import Registry, initialise
 from perdure.server.common.answers import write_answer
 from perdure.server.common.asking import current_day
 from perdure.server.common.negotiate import read_preferences
@@ -49,6 +50,22 @@ LOC = """<locations chooseby="{}">
 <location id="0" href="https://a.example/0" country="gb" weight="0.5"/>
 <location id="1" href="https://a.example/1" country="US" weight="2" {}/>
 </locations>"""
+
+
+def test_a_choice_takes_little_room(tmp_path: Path) -> None:
+    """The pattern of the locations is shared: two entries, of which one has the answer."""
+    (tmp_path / "registry").mkdir()
+    initialise(tmp_path / "registry", series=(SERIES,))
+    ways = BothWays(tmp_path / "registry")
+    places = Location(uri=HERE, region="eu"), Location(uri=f"{HERE}us", region="us")
+    name = parse("urn:example:two")
+    ways.desk.registry.door.execute_command(Bind(identifier=name, locations=places, register=True))
+    answer = ways.ask_fast("/urn:example:two")
+    assert answer is not None
+    recent = ways.fast._recent
+    assert len(recent._young) == 2
+    assert recent._size < len(answer) + 1000
+    ways.close()
 
 
 @pytest.fixture(scope="module")

@@ -59,7 +59,7 @@ from perdure.server.fast.headers import UsualHeader, UsualHeaders
 from perdure.server.fast.held import ReadyRepresentation
 from perdure.server.fast.leads import PDI, Lead, Leads
 from perdure.server.fast.lookups import TurnLookUp
-from perdure.server.fast.recent import LARGEST_KEPT, OBJECT_BYTES, RecentAnswers
+from perdure.server.fast.recent import LARGEST_KEPT, LOCATION_BYTES, RecentAnswers
 from perdure.server.resource.held import write_lifetime, write_vary
 from perdure.server.routes.table import find_route
 from perdure.storage.generation import Generation
@@ -189,7 +189,8 @@ class FastPath:
             return answer
         size = len(target) + len(answer)
         if choice.pattern.depends_on_reader:
-            self._keep_measured(target, choice.pattern, len(target) + OBJECT_BYTES)
+            pattern_size = len(target) + LOCATION_BYTES * len(choice.candidates.locations)
+            self._keep_measured(target, choice.pattern, pattern_size)
             self._keep_measured((target, order), answer, size)
         else:
             self._keep_measured(target, answer, size)

@@ -29,8 +29,9 @@ MOST_BYTES = 8 << 20
 LARGEST_KEPT = 4096
 """Bytes of the largest answer that is remembered."""
 _OVERHEAD = 250  # bytes of an entry: two headers of bytes, and its place in the table
-OBJECT_BYTES = 4096
-"""The bytes of a result that is not bytes, such as a document with its header, about."""
+_OBJECT = 4096  # bytes of a document with its header, about
+LOCATION_BYTES = 64
+"""The bytes of a pattern for each of its locations, about: records share nearly all patterns."""
 
 Kept = bytes | ReadyRepresentation | LocationPattern | Lead
 """What is remembered of a target: its answer, its document, the pattern of its locations, or the
@@ -86,4 +87,4 @@ def _measure_entry(asked: bytes | AnswerKey, found: Kept) -> int:
     size = len(asked) if isinstance(asked, bytes) else len(asked[0])
     if type(found) is Lead:
         return size + len(found.head) + _OVERHEAD
-    return size + (len(found) if isinstance(found, bytes) else OBJECT_BYTES)
+    return size + (len(found) if isinstance(found, bytes) else _OBJECT)
