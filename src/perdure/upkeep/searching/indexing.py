@@ -127,7 +127,8 @@ class WordIndex(RecordIndex):
 def _plan_entries(key: str, record: Record) -> Iterator[_Planned]:
     """Yield the entries of a record: one for each document, or one for the record alone."""
     has_documents = False
-    shown = show_to_readers(record)
+    is_said = record.about or record.narrower or record.metadata or record.values
+    shown = show_to_readers(record) if is_said else record
     for name, number, held in list_held(key, record):
         has_documents = True
         said = describe_words(shown, Level(version=number, format=held.format))
