@@ -38,10 +38,13 @@ def name(site: Deployment) -> str:
 
 
 def search(site: Deployment, query: str, *fields: str, more: str = "") -> dict[str, Any]:
-    """The answer of a server that has seen every change."""
+    """The answer of a server that has seen every change, as a client gets it that waits."""
     end = time.monotonic() + 60
     while True:
         answer = site.get(f"/search?q={quote(query)}{more}", *fields)
+        if answer.status == 503 and time.monotonic() < end:  # the index is being made
+            time.sleep(min(int(answer.headers["retry-after"]), 2))
+            continue
         assert answer.status == 200, answer
         found: dict[str, Any] = json.loads(answer.body)
         if found["index"]["behind"] == 0 or time.monotonic() > end:
