@@ -6,6 +6,7 @@ import csv
 import errno
 import os
 import shutil
+from html.parser import HTMLParser
 from typing import Any
 
 import pytest
@@ -283,3 +284,58 @@ def test_a_plan_must_be_one(depositor: Depositor) -> None:
         path.write_text(data)
         with Table(path) as table, pytest.raises(error):
             read_terms(table)
+
+
+HOSTILE = (
+    "=HYPERLINK('http://x').txt",
+    "@SUM(1).txt",
+    "-1.txt",
+    "'=1.txt",
+    "<script>alert(1)</script>.txt",
+    "{{ 7 * 7 }}.txt",
+    'a"onload="b.txt',
+    "&lt;b&gt;.txt",
+)
+
+
+def test_names_of_files_are_neither_formulas_nor_markup(depositor: Depositor) -> None:
+    """reporting.py: "no text of a file or table gets into the page unescaped"."""
+    for name in HOSTILE:
+        depositor.write_file(name.replace("/", "_"), f"text of {name}")
+    names = {name.replace("/", "_") for name in HOSTILE}
+    rows = depositor.plan()
+    assert not [row["file"] for row in rows if row["file"][0] in "=+-@"]
+    job = depositor.prepare()
+    depositor.run(job)
+    receipts = read_rows(job.path / jobs.RECEIPTS)
+    assert not [row["file"] for row in receipts if row["file"][0] in "=+-@"]
+    assert {row["status"] for row in receipts} == {"minted"}
+    depositor.run(job)  # reads the receipts beside the plan
+    assert read_rows(job.path / jobs.RECEIPTS) == receipts
+    assert {row["status"] for row in depositor.give_back(rows)} == {"minted"}
+    page = (job.path / jobs.REPORT).read_text()
+    assert "<script" not in page
+    parser = _Texts()
+    parser.feed(page)
+    assert names <= parser.texts
+
+
+class _Texts(HTMLParser):
+    """Collects the texts of table cells."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.texts: set[str] = set()
+        self._last = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert tag not in ("script", "img", "link", "iframe", "b")
+        assert not {name for name, _ in attrs} & {"src", "href", "onload"}
+        self._last = ""
+
+    def handle_data(self, data: str) -> None:
+        self._last += data
+
+    def handle_endtag(self, tag: str) -> None:
+        self.texts.add(self._last)
+        self._last = ""

@@ -30,7 +30,7 @@ from perdure.errors.depositing import (
 )
 from perdure.upkeep.deposit.dates import read_date
 from perdure.upkeep.deposit.spelling import leads_outside, read_path, spell_path
-from perdure.upkeep.deposit.tables import Row, RowFault, Table
+from perdure.upkeep.deposit.tables import Row, RowFault, Table, protect_cell
 
 MINT, SKIP, SAME, COLLECTION = "mint", "skip", "same", "collection"
 ACTIONS = (MINT, SKIP, SAME, COLLECTION)
@@ -114,7 +114,7 @@ class PlanWriter:
         self._file: IO[str] = path.open("w", encoding="utf-8", newline="")
         self._writer = csv.writer(self._file)
         self._writer.writerow(terms.columns)
-        self._writer.writerow(write_directory(terms))
+        self._writer.writerow(map(protect_cell, write_directory(terms)))
         self._extra = terms.extra
 
     def __enter__(self) -> Self:
@@ -124,7 +124,7 @@ class PlanWriter:
         self._file.close()
 
     def write_rows(self, rows: Iterable[PlannedFile]) -> None:
-        self._writer.writerows(write_row(one, self._extra) for one in rows)
+        self._writer.writerows(map(protect_cell, write_row(one, self._extra)) for one in rows)
 
 
 def write_directory(terms: PlanTerms) -> list[str]:

@@ -16,6 +16,7 @@ from typing import IO, NamedTuple, Self
 
 from perdure.upkeep.deposit.plan import PlannedDocument, PlannedFile
 from perdure.upkeep.deposit.spelling import spell_path
+from perdure.upkeep.deposit.tables import bare_cell, protect_cell
 
 COLUMNS = ("file", "member", "status", "identifier", "sha512", "size", "document", "why")
 MINTED, SAME, SKIPPED, REFUSED = "minted", "same", "skipped", "refused"
@@ -37,7 +38,8 @@ class Receipted(NamedTuple):
         size = "" if self.size < 0 else str(self.size)
         path, document = spell_path(row.file), str(row.document or "")
         why = " ".join(self.why.split())
-        return path, row.member, self.status, self.identifier, self.sha512, size, document, why
+        path, member, why = protect_cell(path), protect_cell(row.member), protect_cell(why)
+        return path, member, self.status, self.identifier, self.sha512, size, document, why
 
 
 Recall = Callable[[PlannedDocument, list[Receipted]], None]
@@ -92,7 +94,7 @@ class ReceiptFile:
             cells = next(csv.reader([line]))
             if len(cells) != len(COLUMNS):
                 return None
-            path, member, status, name, sha512, size, number, why = cells
+            path, member, status, name, sha512, size, number, why = map(bare_cell, cells)
             if (path, member, number) != (
                 spell_path(row.file),
                 row.member,

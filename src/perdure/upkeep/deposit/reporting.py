@@ -16,6 +16,7 @@ from typing import Any
 from jinja2 import Environment
 
 from perdure.upkeep.deposit.receipts import MINTED, REFUSED, SAME, SKIPPED
+from perdure.upkeep.deposit.tables import bare_cell
 
 _MOST = 500
 """Rows of each status that the page shows."""
@@ -69,7 +70,8 @@ def write_report(receipts: Path, target: Path, facts: dict[str, str]) -> None:
     size = names = 0
     last = ""
     with receipts.open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
+        for cells in csv.DictReader(file):
+            row = {name: bare_cell(cell) for name, cell in cells.items()}
             status = row["status"]
             counts[status] += 1
             if status == MINTED:

@@ -2,7 +2,9 @@
 
 How it works: charset and byte-order mark are detected from the bytes, as those of a deposited text
 are, and the delimiter from the first row (or from Excel's line `sep=;`). `Table` says what was
-detected, so that commands can report it. Rows are read one at a time, each with its line.
+detected, so that commands can report it. Rows are read one at a time, each with its line. Cells
+that a spreadsheet would take for formulas are written with an apostrophe in front, which is removed
+when they are read.
 
 What must stay true: a row that cannot be read is a `RowFault` with its line, and the rows after it
 are read; memory is bounded by the longest row.
@@ -32,6 +34,8 @@ _LONGEST_FIRST = 1 << 22  # characters of the first row
 _DELIMITERS = ",;\t|"
 _DECLARED = re.compile(r"sep=(.)\r?\n?")
 _QUOTED = re.compile('"[^"]*"?')
+_FORMULAS = ("=", "+", "-", "@")
+_APOSTROPHES = (*_FORMULAS, "'")
 IGNORED = "_"
 """The beginning of the names of columns that are not read, such as those of refused rows."""
 LINE, REASON = "_line", "_reason"
@@ -93,7 +97,7 @@ class Table:
             except UnicodeDecodeError as error:
                 raise TableUnreadable(path=self.path.name, fault=str(error)) from None
             named = {
-                name: cell.strip()
+                name: bare_cell(cell.strip())
                 for name, cell in zip(self.columns, cells, strict=False)
                 if name and not name.startswith(IGNORED) and cell and not cell.isspace()
             }
@@ -142,6 +146,21 @@ def check_columns(path: str, columns: Sequence[str]) -> None:
         known.add(name)
 
 
+def protect_cell(text: str) -> str:
+    """Return a cell that no spreadsheet reads as a formula: it gets an apostrophe in front.
+
+    >>> protect_cell("=1+1"), protect_cell("a=b"), bare_cell(protect_cell("'=1"))
+    ("'=1+1", 'a=b', "'=1")
+    """
+    begins = text[:1] in _FORMULAS or (text[:1] == "'" and text[1:2] in _APOSTROPHES)
+    return f"'{text}" if text and begins else text
+
+
+def bare_cell(text: str) -> str:
+    """Return a cell without the apostrophe of `protect_cell`."""
+    return text[1:] if len(text) > 1 and text[0] == "'" and text[1] in _APOSTROPHES else text
+
+
 class RefusedRows:
     """Writes refused rows to a table that can be mended and given back.
 
@@ -177,7 +196,7 @@ class RefusedRows:
             self._writer.writerow((*self._columns, LINE, REASON))
             if self._before:
                 self._writer.writerow(self._before)
-        texts = [cells.get(name, "") for name in self._columns]
+        texts = [protect_cell(cells.get(name, "")) for name in self._columns]
         self._writer.writerow((*texts, str(line), reason))
         self._file.flush()
 
