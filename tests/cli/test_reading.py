@@ -455,7 +455,10 @@ def list_commands_of_sets(group: PerdureGroup, *path: str) -> list[tuple[str, ..
     return found
 
 
-MORE: dict[tuple[str, ...], tuple[str, ...]] = {("export-signatures",): ("-o", "signatures.zip")}
+MORE: dict[tuple[str, ...], tuple[str, ...]] = {
+    ("export-signatures",): ("-o", "signatures.zip"),
+    ("citations", "export"): ("--form", "cito"),
+}
 """Options that a command needs, beside the name."""
 
 
