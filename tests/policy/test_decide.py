@@ -489,8 +489,12 @@ def test_a_part_of_several_versions_is_the_readers_choice(
         (f"{DOCUMENT}.text.1", record(version(1, "text"), version(2, "text"))),  # named
         (f"{DOCUMENT}.text", record(version(1, "text"))),  # there is one only
         (f"{DOCUMENT}.text", record(version(1, "text"), version(2, "text", gone=True))),
+        (
+            f"{DOCUMENT}.text",
+            record(version(1, "text", "text"), version(2, "text")),
+        ),  # no name each
     ],
-    ids=["named", "alone", "withdrawn"],
+    ids=["named", "alone", "withdrawn", "alike"],
 )
 def test_a_part_of_one_version_is_cut_out_of_it(name: str, what: Record) -> None:
     step = part_of(name, what)
