@@ -18,6 +18,7 @@ from tests.contract.fixture import BASE
 from tests.contract.table import TABLE, cells
 from tests.contract.terms import read_name_at
 
+from perdure.api import OpenRegistry
 from perdure.cli import options, perdure
 from perdure.cli.command import PerdureGroup
 from perdure.model.queries import Want
@@ -95,6 +96,16 @@ def list_commands() -> set[str]:
     }
 
 
+def list_methods() -> set[str]:
+    """The methods of an open registry that take a name."""
+    found = set()
+    for name, method in vars(OpenRegistry).items():
+        hints = {} if name.startswith("_") else getattr(method, "__annotations__", {})
+        if "Name" in str(next(iter(hints.values()), "")):
+            found.add(name)
+    return found
+
+
 def _walk(command: click.Command, *path: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:
     if not isinstance(command, PerdureGroup):
         yield path, command
@@ -135,9 +146,16 @@ def find_commands() -> set[str]:
     return {one.partition(" {")[0] for one in COMMANDS}
 
 
+def find_methods() -> set[str]:
+    """The methods in the spellings of Python."""
+    found = (re.match(r"(\w+)\(", one) for one in list_spellings("python"))
+    return {one[1] for one in found if one} & list_methods()
+
+
 @pytest.mark.parametrize(
     ("what", "can", "asked"),
     [
+        ("methods", list_methods(), find_methods()),
         ("routes", list_routes(), find_routes()),
         ("words", list_words(), find_words()),
         ("services", set(SERVICES), find_services()),
