@@ -85,6 +85,7 @@ def main() -> int:
         show_archive(base, readme, names)
         heading("5. Quoted, disputed, signed and closed")
         show_quotations(base, readme)
+        show_citations(base, readme)
         show_signatures(readme)
         show_rights(base, readme)
         heading("6. Found again")
@@ -314,6 +315,18 @@ def show_composite(base: str, cited: str) -> None:
         composite = perdure("compose", str(path), "--series", SERIES).split()[0]
     perdure("provenance", composite)
     curl("a page made of parts of others", "-s", f"{base}/{composite}")
+
+
+def show_citations(base: str, text: str) -> None:
+    """A quotation that names its source, and one that does not."""
+    mint_text(f"As {text}#char=13,40 has it.\n")
+    perdure("cited-by", f"{text}#char=13,40")
+    curl("who cites it, for programs", "-s", f"{base}/{text}?citedby", lines=1)
+    words = " ".join((PROJECT / "README.md").read_text("utf-8").split()[20:45])
+    with tempfile.TemporaryDirectory() as directory:
+        draft = Path(directory) / "draft.txt"
+        draft.write_text(f"Somebody writes: {words.upper()}\n")
+        perdure("quotes", "find", str(draft))
 
 
 def show_signatures(text: str) -> None:
