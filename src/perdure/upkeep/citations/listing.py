@@ -251,6 +251,8 @@ class CitationListing:
 
     def _may_know(self, name: str) -> bool:
         """Return True unless a name was withdrawn here, or is closed to the reader."""
+        if not self._has_rules:  # then a part is as open as its document
+            name = str(parse(name).whole)
         return self._remember(f"known {name}", name, self._resolve_known)
 
     def _remember(self, key: str, name: str, resolve: Any) -> bool:
