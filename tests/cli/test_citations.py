@@ -139,3 +139,16 @@ def test_reports_are_taken_in_accepted_and_deleted(shell: Shell, speech: str, pl
     inside = "http://127.0.0.1:1/x"
     assert shell.error("citations", "receive", inside, "--form", "scholix", code=4)
     assert shell.lines("citations", "fetch") == []
+
+
+def test_found_quotations_are_listed_when_they_are_asked_for(
+    shell: Shell, speech: str, memo: str
+) -> None:
+    pytest.importorskip("numpy")
+    start = len("He said:") + 2 + len("> ")
+    (line,) = shell.lines("cited-by", speech, "--kind", "found")
+    assert line.endswith(f" found {memo}@{start} -> {speech}#char=0,{len(WORDS)}")
+    assert shell.lines("cites", memo, "--kind", "found") == [line]
+    assert shell.lines("cites", speech, "--kind", "found") == []
+    assert shell.lines("cited-by", memo, "--kind", "found") == []
+    shell.error("cites", memo, "--kind", "found", "--kind", "claimed", code=4)

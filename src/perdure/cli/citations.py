@@ -26,7 +26,7 @@ choose_kinds = click.option(
     metavar="KIND",
     multiple=True,
     help="Only these: declared, one of its kinds such as declared:href, or claimed; may be "
-    "repeated.",
+    "repeated. Or only found: quotations that nothing declares.",
 )
 _since = click.option(
     "--since", metavar="DAY", default="", help="Only documents deposited on this day or later."
@@ -103,13 +103,16 @@ def _list_citations(
     *,
     count: bool,
 ) -> None:
-    from perdure.upkeep.citations.asking import MOST, CitationsWanted, read_filter
-    from perdure.upkeep.indexing import open_citations
+    from perdure.upkeep.citations.asking import FOUND, MOST, CitationsWanted, read_filter
+    from perdure.upkeep.indexing import open_citations, open_passages
 
     rows = read_filter(kinds, since, until)
     wanted = CitationsWanted(direction, rows, limit=min(limit or MOST, MOST))
     with here().open_registry() as registry, open_citations(registry) as index:
         update_index(index, "citations")
+        if FOUND in kinds:
+            with open_passages(registry) as passages:
+                update_index(passages, "passages")
         number = 0
         for one in _walk(registry, index, named, part, wanted, show_received=not count):
             number += 1

@@ -85,7 +85,8 @@ async def list_citations(
     """
     wanted = _read_wanted(question)
     reader = resolved.query.reader
-    found = await service.run_cutter(_ask, service, resolved, wanted, reader)
+    run = service.find_quotations if asking.FOUND in wanted.rows.kinds else service.run_cutter
+    found = await run(_ask, service, resolved, wanted, reader)
     if isinstance(found, Gone):
         return problems.answer_problem(problems.make_gone_problem(found), request)
     return _show(service, request, found, question, _find_way(resolved))

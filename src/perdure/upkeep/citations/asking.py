@@ -13,12 +13,13 @@ from __future__ import annotations
 import re
 from contextlib import closing
 from datetime import date
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
 from perdure.errors import NotFound
 from perdure.errors.citing import CitationDayMalformed, UnknownCitationKind
+from perdure.errors.requests import ForeignCursor
 from perdure.ids import Identifier
 from perdure.model.changes import ChangeMark
 from perdure.model.queries import Gone, Query, Reader
@@ -26,14 +27,20 @@ from perdure.reading.resolved import Resolved
 from perdure.registry import Registry
 from perdure.upkeep.changes.following import count_behind
 from perdure.upkeep.citations.citation_index import KINDS, CitationIndex, RowFilter
-from perdure.upkeep.citations.listing import CitationListing, CitationPage
+from perdure.upkeep.citations.listing import CitationListing, CitationPage, ListedCitation
 from perdure.upkeep.citations.received import FILE, CitationReported, ReceivedCitations
 from perdure.upkeep.citations.subjects import CitationSubject, make_foreign_subject, make_subject
+
+if TYPE_CHECKING:
+    from perdure.upkeep.quotations.asking import Quotation, QuotationReport
 
 DIRECTIONS = ("cites", "citedby")
 LIMIT, MOST = 100, 1000
 """The usual and the largest number of citations of a page."""
 _DECLARED = "declared"
+FOUND = "found"
+"""The kind of quotations that nothing declares. It is asked for alone."""
+_NUMBER = re.compile("[0-9]{1,9}", re.ASCII)
 _DAY = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 
 
@@ -52,10 +59,12 @@ def read_filter(kinds: tuple[str, ...], since: str = "", until: str = "") -> Row
     Raises UnknownCitationKind or CitationDayMalformed.
     """
     chosen: list[str] = []
+    if kinds == (FOUND,):
+        return RowFilter(kinds, since, until)
     for kind in kinds:
         found = [one for one in KINDS if one == kind or (kind == _DECLARED and ":" in one)]
         if not found:
-            raise UnknownCitationKind(text=kind, known=(_DECLARED, *KINDS))
+            raise UnknownCitationKind(text=kind, known=(_DECLARED, *KINDS, FOUND))
         chosen += found
     for day in (since, until):
         if day and not _is_day(day):
@@ -91,6 +100,8 @@ def answer_citations(
     gone = find_tombstone(resolved)
     if gone is not None:
         return gone
+    if FOUND in wanted.rows.kinds:
+        return _list_found(registry, resolved, wanted, reader)
     return list_subject(registry, index, make_subject(registry, resolved), wanted, reader)
 
 
@@ -110,6 +121,52 @@ def ask_citations(
             raise
         return list_subject(registry, index, subject, wanted, query.reader)
     return answer_citations(registry, index, resolved, wanted, query.reader)
+
+
+def _list_found(
+    registry: Registry, resolved: Resolved, wanted: CitationsWanted, reader: Reader
+) -> CitationPage | Gone:
+    """Return quotations that nothing declares: by later documents, or of earlier ones.
+
+    They are searched for now, and never stored. Raises MissingLibrary, and the errors of reading
+    the text.
+    """
+    from perdure.upkeep.indexing import open_passages
+
+    with open_passages(registry) as passages:
+        from perdure.upkeep.quotations.asking import find_quotations_of
+
+        report = find_quotations_of(registry, passages, resolved, reader)
+    if isinstance(report, Gone):
+        return report
+    chosen = [one for one in report.quotations if one.is_older == (wanted.direction == "cites")]
+    cursor = wanted.cursor or "0"
+    if not _NUMBER.fullmatch(cursor):
+        raise ForeignCursor(cursor=cursor)
+    start = int(cursor)
+    shown = chosen[start : start + wanted.limit]
+    return CitationPage(
+        about=report.about,
+        direction=wanted.direction,
+        citations=tuple(_tell_found(report, one) for one in shown),
+        cursor=str(start + wanted.limit) if len(chosen) > start + wanted.limit else None,
+    )
+
+
+def _tell_found(report: QuotationReport, one: Quotation) -> ListedCitation:
+    """Return a quotation as a citation of the older document by the later one."""
+    document = report.about.partition("#")[0]
+    sides = [(document, one.identifier or report.about), (one.document, one.found_in)]
+    if not one.is_older:
+        sides.reverse()
+    (citing, passage), (_, cited) = sides
+    return ListedCitation(
+        citing=citing,
+        origin=None if one.citation is None else passage.partition("=")[2].partition(",")[0],
+        cited=cited,
+        kind=FOUND,
+        day=one.day if not one.is_older else report.day,
+    )
 
 
 def list_subject(

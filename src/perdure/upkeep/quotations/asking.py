@@ -46,6 +46,8 @@ class Quotation(msgspec.Struct, frozen=True, kw_only=True):
     """The other document, with version and format."""
     day: str
     """The day on which it was deposited."""
+    is_older: bool = True
+    """True if the other document was deposited before the one that was asked about."""
     words: int
     """Equal words, or characters of scripts without spaces."""
     text: str
@@ -59,6 +61,8 @@ class QuotationReport(msgspec.Struct, frozen=True, kw_only=True):
 
     about: str
     promise: str = PROMISE
+    day: str = ""
+    """The day on which the document that was asked about was deposited; empty for a file."""
     quotations: tuple[Quotation, ...]
     searched: str
     """The last change of the registry that the search knows; empty if it knows none."""
@@ -148,6 +152,7 @@ def _search(
     mark = index.find_mark()
     return QuotationReport(
         about=subject.about,
+        day=subject.day,
         quotations=tuple(quotations),
         searched="" if mark is None else str(mark),
         behind=_count_behind(registry, index),
@@ -177,6 +182,7 @@ def _describe(subject: _Subject, found: FoundPassage) -> Quotation:
         found_in=found.name if found.part is None else spell_part_uri(theirs, found.part),
         document=found.name,
         day=found.day,
+        is_older=_is_older(subject, found),
         words=found.words,
         text=written if len(written) <= _SHOWN else f"{written[:_SHOWN]}…",
         citation=_name_citation(subject, ours, found),
@@ -188,10 +194,10 @@ def _name_citation(subject: _Subject, ours: str | None, found: FoundPassage) -> 
     if subject.name is None or ours is None or found.part is None:
         return None
     sides = [(str(subject.name), ours), (found.name, found.part)]
-    if (subject.day, subject.name.key) < (found.day, parse(found.name).key):
-        sides.reverse()  # keys of one day are in the order in which the names were given
+    if not _is_older(subject, found):
+        sides.reverse()
     (citing, place), (cited, part) = sides
-    origin = _find_origin(place)
+    origin = find_origin(place)
     if origin is None:
         return None
     try:
@@ -200,7 +206,15 @@ def _name_citation(subject: _Subject, ours: str | None, found: FoundPassage) -> 
         return None
 
 
-def _find_origin(part: str) -> str | None:
+def _is_older(subject: _Subject, found: FoundPassage) -> bool:
+    """Return True if a document that was found was deposited first; all are older than a file."""
+    if subject.name is None:
+        return True
+    ours = (subject.day, subject.name.key)
+    return (found.day, parse(found.name).key) < ours  # keys of one day are in the order of naming
+
+
+def find_origin(part: str) -> str | None:
     """Return the origin of a passage: its first character, or its page."""
     scheme, _, places = part.partition("=")
     first = places.partition(",")[0]
