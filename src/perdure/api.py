@@ -310,7 +310,7 @@ class OpenRegistry(Registry):
         until: str,
     ) -> list[ListedCitation]:
         from perdure.upkeep.citations import asking
-        from perdure.upkeep.indexing import bring_up_to_date, open_citations
+        from perdure.upkeep.indexing import bring_up_to_date, open_citations, open_passages
 
         named = split_part(name) if isinstance(name, str) else PartedName(name)
         rows = asking.read_filter(tuple(kinds), since, until)
@@ -322,6 +322,9 @@ class OpenRegistry(Registry):
             reader=LOCAL_READER,
         )
         found: list[ListedCitation] = []
+        if asking.FOUND in kinds:
+            with open_passages(self) as passages:
+                bring_up_to_date(passages)
         with open_citations(self) as index:
             bring_up_to_date(index)
             while True:
