@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,10 +28,12 @@ from perdure.ids import parse
 from perdure.model.commands import Restrict
 from perdure.model.queries import PUBLIC_READER, Query
 from perdure.model.reading_rules import Access, ReadingRule
+from perdure.registry import Registry
 from perdure.upkeep.citations.asking import CitationsWanted, ask_citations
 from perdure.upkeep.citations.received import CitationReported, ReceivedCitations
 from perdure.upkeep.citations.receiving import check_queue, receive_webmention, take_reports
 from perdure.upkeep.indexing import open_citations
+from perdure.upkeep.transfer.backup import back_up
 
 BASE = "https://id.example"
 NAME = f"{TODAY}/1"
@@ -295,3 +298,16 @@ def test_reports_about_a_withdrawn_document_are_silent(open_desk: Desk) -> None:
     with open_citations(open_desk.registry) as index:
         page = ask_citations(open_desk.registry, index, query, CitationsWanted("citedby"))
     assert not hasattr(page, "received")
+
+
+def test_a_backup_has_the_reports(open_desk: Desk, tmp_path: Path) -> None:
+    take(open_desk, "scholix", [SCHOLIX])
+    for _ in range(2):
+        registry = open_desk.registry
+        target = tmp_path / "backup"
+        list(back_up(open_desk.root, target, registry.store, registry.open_bytes))
+        with (
+            Registry(target, environment={}) as copy,
+            closing(ReceivedCitations(copy)) as received,
+        ):
+            assert [one.target for one in received.list_reports()] == [NAME]

@@ -15,7 +15,8 @@ overwritten.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -180,6 +181,19 @@ class ReceivedCitations:
         names = ("number", *_COLUMNS.split(", ")[1:])
         for row in self._connection.execute(query, values):
             yield msgspec.convert(dict(zip(names, row, strict=True)), CitationReported)
+
+
+def back_up_reports(root: Path, target: Path) -> None:
+    """Copy the reports of a registry to the directory of its backup, if it has any."""
+    if not (root / FILE).exists():
+        return
+    with (
+        closing(apsw.Connection(str(root / FILE), flags=apsw.SQLITE_OPEN_READONLY)) as source,
+        closing(apsw.Connection(str(target / FILE))) as copy,
+        copy.backup("main", source, "main") as work,
+    ):
+        source.set_busy_timeout(_BUSY_MS)
+        work.step()
 
 
 def _read_host(source: str) -> str:

@@ -45,6 +45,7 @@ from perdure.storage.durable import (
     sync_directory,
 )
 from perdure.storage.ports import Records, Store, storage_errors
+from perdure.upkeep.citations.received import back_up_reports
 from perdure.upkeep.milestones import Milestone, note_backup
 from perdure.writing.copy_fence import FULL, CopyFence
 
@@ -116,6 +117,7 @@ def _copy_other_files(root: Path, target: Path) -> None:
         from perdure.upkeep.transfer.captures import back_up_captures  # few have captures
 
         back_up_captures(root, target, copy_durably)
+    back_up_reports(root, target)
     for name in (WITHHELD, fence.FILE, handover.FILE):
         if (root / name).exists():
             copy_durably(root / name, target / name)
