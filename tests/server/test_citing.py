@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -260,3 +261,27 @@ def test_no_webmention_is_queued_unless_the_operator_wants_it(
     assert site.ask("POST", "/webmention", body=body.encode()).status == 403
     landing = ask(site, f"/{names['speech']}?landing", "text/html")
     assert "webmention" not in landing.headers["link"]
+
+
+def test_a_server_fetches_the_pages_of_queued_webmentions(tmp_path: Path) -> None:
+    """The page is on the loopback, which the setting allows; nothing listens there."""
+    with deployed(
+        tmp_path / "registry",
+        base_url=BASE,
+        webmentions="on",
+        private_networks="127.0.0.0/8",
+        index_seconds=1,
+    ) as site:
+        speech = site.mint(text(b"words"))
+        with socket.create_server(("127.0.0.1", 0)) as probe:
+            port = probe.getsockname()[1]
+        pair = {"source": f"http://127.0.0.1:{port}/", "target": f"{BASE}/{speech}"}
+        kind = "Content-Type: application/x-www-form-urlencoded"
+        body = urlencode(pair).encode()
+        assert site.ask("POST", "/webmention", kind, body=body).status == 202
+        with closing(ReceivedCitations(site.registry)) as received:
+            while received.list_reports("queued"):  # pytest ends a test that never does
+                time.sleep(0.1)
+            (report,) = received.list_reports()
+        assert report.state == "refused"
+        assert report.problem

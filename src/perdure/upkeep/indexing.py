@@ -29,6 +29,8 @@ from perdure.upkeep.changes.document_index import DocumentIndex
 from perdure.upkeep.changes.following import catch_up
 from perdure.upkeep.children import run_command
 from perdure.upkeep.citations.citation_index import CitationIndex
+from perdure.upkeep.citations.received import FILE as RECEIVED
+from perdure.upkeep.citations.received import ReceivedCitations
 
 if TYPE_CHECKING:
     from perdure.upkeep.quotations.passage_index import PassageIndex
@@ -93,7 +95,7 @@ async def update_beside(registry: Registry) -> str:
         problems = []
         if await asyncio.to_thread(_is_behind, registry):
             problems.append(await run_command(registry.root, "index"))
-        if registry.settings.webmentions == "on":
+        if await asyncio.to_thread(_has_queue, registry):
             problems.append(await run_command(registry.root, "citations", "fetch"))
         return "; ".join(filter(None, problems))
 
@@ -103,6 +105,14 @@ def _is_behind(registry: Registry) -> bool:
     head = registry.head()
     with open_citations(registry) as index:
         return head is not None and index.find_mark() != head.mark
+
+
+def _has_queue(registry: Registry) -> bool:
+    """Return True if there are Webmentions whose pages are to be fetched."""
+    if registry.settings.webmentions != "on" or not (registry.root / RECEIVED).exists():
+        return False
+    with contextlib.closing(ReceivedCitations(registry)) as received:
+        return bool(received.list_reports("queued", limit=1))
 
 
 @contextlib.contextmanager
