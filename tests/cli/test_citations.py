@@ -152,3 +152,6 @@ def test_found_quotations_are_listed_when_they_are_asked_for(
     assert shell.lines("cites", speech, "--kind", "found") == []
     assert shell.lines("cited-by", memo, "--kind", "found") == []
     shell.error("cites", memo, "--kind", "found", "--kind", "claimed", code=4)
+    shell.error("cites", f"pdi://{SERIES}/", "--kind", "found", code=4)
+    form = ("--form", "opencitations")
+    assert len(shell.lines("citations", "export", "--kind", "found", *form)) == 1

@@ -30,6 +30,7 @@ CLAIMED = "claimed"
 KINDS = (*(f"declared:{one}" for one in HOW), CLAIMED)
 """How a citation is known; the position is its number in the database. Only append."""
 _MOST_CLAIMS = 8  # of one citation, as deep as citations are nested
+_NO_KIND = -1  # of quotations that are found when they are asked for, and have no rows
 _NUMBERS = {kind: number for number, kind in enumerate(KINDS)}
 
 
@@ -74,7 +75,7 @@ class RowFilter(NamedTuple):
         if self.kinds:
             marks = ", ".join("?" * len(self.kinds))
             text += f" AND citation.kind IN ({marks})"
-            values += [_NUMBERS[one] for one in self.kinds]
+            values += [_NUMBERS.get(one, _NO_KIND) for one in self.kinds]
         if self.since:
             text += " AND citation.day >= ?"
             values.append(self.since)
