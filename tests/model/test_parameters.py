@@ -10,7 +10,7 @@ from perdure.errors.requests import RepeatedParameter, SeveralQuestions
 from perdure.model.parameters import Parameters
 from perdure.reading.targets import _PARAMETERS, _TYPED, _VERBS, Question, read_question
 
-_REPEATABLE = ("index", "type", "locatt", "scope")
+_REPEATABLE = ("index", "type", "locatt", "scope", "kind")
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("123"))))
