@@ -38,6 +38,10 @@ def check(path: Path) -> str:
         "A page of what is held here.",
         "None if there is none.",
         "Shown to everyone who asks for it.",
+        "The reason, which the server gives to everybody.",
+        "Return None if the name is no alias.",
+        "Raises ValueError if the checksum is another one.",
+        "The records that are to be erased.",
     ],
 )
 def test_a_sentence_that_is_hard_to_read_is_found(tmp_path: Path, sentence: str) -> None:
@@ -51,6 +55,16 @@ def test_a_sentence_that_is_hard_to_read_is_found(tmp_path: Path, sentence: str)
     if not sentence.startswith("Whether"):  # a clause at the beginning counts in docstrings only
         assert f"{comment}:1: " in check(comment)
         assert f"{page}:3: " in check(page)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    ["There is no alias.", "It is no longer served.", "A part is no larger than the document."],
+)
+def test_plain_negations_are_left_alone(tmp_path: Path, sentence: str) -> None:
+    module = tmp_path / "module.py"
+    module.write_text(f'"""{sentence}"""\n')
+    assert check(module) == ""
 
 
 def test_the_advice_names_the_pattern(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ PATTERNS = {
         r"\A(What|Whether|Where|Who|Whoever|Whom|Whose|How|Which|Those|That which)\b"
     ),
     "write 'no one', 'anyone', or the program that does it": re.compile(
-        r"\b(nobody|somebody|whoever|whomever|whosoever)\b", re.IGNORECASE
+        r"\b(nobody|somebody|everybody|anybody|whoever|whomever|whosoever)\b", re.IGNORECASE
     ),
     "write 'if' or 'when'": re.compile(
         r"\bwhere (there (is|are|was|were)|nothing|none|no|not|it (is|has|was|does|can)|"
@@ -69,6 +69,16 @@ PATTERNS = {
     "write 'is'": re.compile(
         r"\b(lies|lie|lay|stands|stand|stood) (in|on|at|beside|behind|before|there|here|alone)\b",
         re.IGNORECASE,
+    ),
+    "write 'is not a', or say what happens": re.compile(
+        r"(?<!there )\b(is|are|was|were)\s+no\s+(?!(longer|more|less|other|different)\b|\w+er\b)",
+        re.IGNORECASE,
+    ),
+    "write 'differs', or 'a different one'": re.compile(
+        r"\b(is|are|was|were|be)\s+another\s+one\b", re.IGNORECASE
+    ),
+    "write 'will', 'must' or 'should'": re.compile(
+        r"\b(is|are|was|were)\s+to\s+be\s+\w+(ed|en)\b", re.IGNORECASE
     ),
     "write a word of today": re.compile(
         r"\b(of old|anew|thereof|therein|whence|wherein|whereof|hitherto|yonder)\b", re.IGNORECASE

@@ -37,7 +37,7 @@ def citation_services() -> None:
 def export_citations(names: NameSet | None, form: str, kinds: tuple[str, ...], output: str) -> None:
     """Write what the documents of PATTERN refer to, in the form of another service.
 
-    Without PATTERN, all documents are meant. Only what everybody may read is written. PDIs need
+    Without PATTERN, all documents are meant. Only what everyone may read is written. PDIs need
     the setting base_url, for their addresses.
     """
     from perdure.cli.output import output_file

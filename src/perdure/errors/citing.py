@@ -54,7 +54,7 @@ class UnknownCitationKind(UnknownChoice):
 
 
 class UnknownExportForm(UnknownChoice):
-    """Citations are to be exported in an unknown form."""
+    """The form for exported citations is unknown."""
 
     kind = "form of citations"
     rule = "docs/reference/citations.md"
@@ -124,7 +124,7 @@ class SourcePrivate(WebmentionRefused):
 
 
 class MentionedElsewhere(WebmentionRefused):
-    """The target of a Webmention is not a name that everybody may read here."""
+    """The target of a Webmention is not a name that everyone may read here."""
 
     reason = "its target is not a name that is resolved here; give the address of a public document"
 

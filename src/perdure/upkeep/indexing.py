@@ -108,7 +108,7 @@ def _is_behind(registry: Registry) -> bool:
 
 
 def _has_queue(registry: Registry) -> bool:
-    """Return True if there are Webmentions whose pages are to be fetched."""
+    """Return True if there are Webmentions whose pages must be fetched."""
     if registry.settings.webmentions != "on" or not (registry.root / RECEIVED).exists():
         return False
     with contextlib.closing(ReceivedCitations(registry)) as received:

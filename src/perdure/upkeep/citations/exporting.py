@@ -10,7 +10,7 @@ How it works: names are written as addresses, at our own resolver (`base_url`) o
 of their scheme; DOIs are written as such. Pairs of documents are written once, whatever their parts
 and however often one cites the other.
 
-What must stay true: only what everybody may read is exported. A date of publication is what the
+What must stay true: only what everyone may read is exported. A date of publication is what the
 record says, never the day of deposit (ruling: cite-date).
 """
 

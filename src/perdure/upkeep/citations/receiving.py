@@ -4,7 +4,7 @@ Specifications: Webmention (W3C Recommendation, 2017), section 3.2; Scholix meta
 DataCite's REST API, events.
 
 How it works: a Webmention is checked at once as far as that needs no request: both are addresses,
-the cited name is one that everybody may read here, and the page is not on a private network. It is
+the cited name is one that everyone may read here, and the page is not on a private network. It is
 queued, and `check_queue` fetches the page later and looks for the name in it. A file is read
 completely; reports about names that are not registered here are left out.
 
@@ -105,7 +105,7 @@ def _is_address(host: str) -> bool:
 
 
 def find_target(registry: Registry, text: str) -> Identifier | None:
-    """Return the name in an address, if everybody may read it here."""
+    """Return the name in an address, if everyone may read it here."""
     name = read_address(text, _list_bases(registry))
     if name is None:
         return None
