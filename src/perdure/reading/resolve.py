@@ -37,7 +37,6 @@ from perdure.errors.cutting import PartElsewhere
 from perdure.errors.lookup import CitationGone
 from perdure.ids import Identifier, parse
 from perdure.ids.name_set import NameSet, find_set, make_set
-from perdure.ids.pwid import Pwid
 from perdure.ids.urls import find_public_address
 from perdure.model.queries import (
     Gone,
@@ -208,13 +207,14 @@ class ReadDoor:
 
         Returns the error for a reader who may not read what it names, or None.
         """
-        if not isinstance(name, Pwid) or name.archive.removeprefix("~") not in self._archives:
+        held = name.archived
+        if held is None or held.archive.removeprefix("~") not in self._archives:
             return None
         guard = self.capture_rules.make_guard(reader, now)
         if guard is None:
             return None
         try:
-            guard.require_readable(str(name), name.item, *find_span(name.time))
+            guard.require_readable(str(name), held.item, *find_span(held.time))
         except (Forbidden, Unauthenticated) as refusal:
             return refusal
         return None

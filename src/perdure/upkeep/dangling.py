@@ -13,7 +13,6 @@ from collections.abc import Iterator
 
 from perdure.errors import Corrupt, InvalidMetadata, InvalidRequest, NotFound, PerdureError
 from perdure.ids import parse
-from perdure.ids.pwid import Pwid
 from perdure.model import collection
 from perdure.model.queries import LOCAL_READER, Query
 from perdure.model.records import Record
@@ -73,7 +72,7 @@ def _is_there(registry: Registry, text: str) -> bool:
     """Return False if this registry must know a name, and does not."""
     try:
         identifier = parse(text)
-        if isinstance(identifier, Pwid) or not registry.settings.is_numbered_here(identifier):
+        if identifier.archived is not None or not registry.settings.is_numbered_here(identifier):
             return True
         registry.reading.resolve(Query(reader=LOCAL_READER, identifier=identifier)).choose(
             whole=True

@@ -613,9 +613,11 @@ class Registrar:
 
     def _check_turn(self, identifier: Identifier) -> None:
         """Raise InvalidRequest if the counter of a series has yet to reach a new name."""
-        if isinstance(identifier, Pdi) and identifier.series not in self._settings.series:
+        if not isinstance(identifier, Pdi):
+            return
+        if identifier.series not in self._settings.series:
             self._learn_authority(identifier.series)
-        if isinstance(identifier, Pdi) and identifier.series in self._settings.series:
+        if identifier.series in self._settings.series:
             rules.check_day(identifier, self._day)
             if identifier.date == self._day:
                 last = self._ledger.find_serials(identifier.series, self._day).last_number

@@ -20,7 +20,6 @@ from typing import NamedTuple
 
 from perdure.errors import PerdureError
 from perdure.ids import Identifier
-from perdure.ids.pdi import Pdi
 from perdure.model.folding import fold_words
 from perdure.model.records import Level, Record, Representation
 from perdure.policy.naming import identify_record
@@ -157,6 +156,5 @@ def compute_state(said: DescribedWords, held: Representation | None) -> int:
 def find_day(name: Identifier, said: DescribedWords, deposited: str) -> int:
     """Return the day of a document: as its description says, else that in its name, else the day on
     which it was deposited. It is 0 if none is known."""
-    named = name.date if isinstance(name, Pdi) else None
-    dates = (said.date, (named or "").replace("/", "-"), deposited)
+    dates = (said.date, name.assigned_on or "", deposited)
     return next((day for day in map(read_day, dates) if day), 0)
