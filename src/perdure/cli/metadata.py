@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from perdure.ids import Identifier
     from perdure.ids.name_set import NameSet
     from perdure.metadata.port import DescribedResource
+    from perdure.model.commands import Describe, Receipt
     from perdure.reading.resolved import Resolved
     from perdure.registry import Registry
 
@@ -208,7 +209,6 @@ def set_record(
     from perdure.metadata import cmdi
     from perdure.model.commands import Describe
     from perdure.model.records import LOCAL
-    from perdure.policy import levels, rules
 
     data = _read_record(file)
     name = form or formats.guess_format(data)
@@ -224,13 +224,27 @@ def set_record(
         return
     if apply or undo:
         raise click.UsageError("--apply and --undo are for patterns and lists of names")
-    identifier = names.example
+    command = Describe(by=by or LOCAL, identifier=names.example, part=part, expect=expect)
+    receipt = _describe_name(command, data, name, merge=merge)
+    if name != cmdi.NAME:
+        receipt = msgspec.structs.replace(receipt, dropped=formats.list_unread(data, name))
+    print_receipt(receipt)
+
+
+def _describe_name(command: Describe, data: bytes, name: str, *, merge: bool) -> Receipt:
+    """Set the metadata of one name to a record in a format, or merge the record into them."""
+    import msgspec
+
+    from perdure import metadata as formats
+    from perdure.metadata import cmdi
+    from perdure.policy import levels, rules
+
+    identifier, part = command.identifier, command.part
     with here().open_registry() as registry:
         resource, level = levels.read_described(identifier, part)
         record = rules.require_known(identifier, registry.listings.find_record(resource))
         if level.part:
             _require_part(registry, identifier, part)
-        command = Describe(by=by or LOCAL, identifier=identifier, part=part, expect=expect)
         if name == cmdi.NAME:
             own = levels.find_own(record, levels.pin_part(resource, record, level)).attached
             attached = cmdi.replace_attachment(own, data)
@@ -242,10 +256,7 @@ def set_record(
             url = find_actionable_url(registry, identifier, part)
             about = formats.adopt_description(formats.read_record(data, name), identifier, url)
             command = msgspec.structs.replace(command, about=about)
-        receipt = registry.door.execute_command(command)
-    if name != cmdi.NAME:
-        receipt = msgspec.structs.replace(receipt, dropped=formats.list_unread(data, name))
-    print_receipt(receipt)
+        return registry.door.execute_command(command)
 
 
 @metadata.command("validate")
