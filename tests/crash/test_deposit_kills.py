@@ -29,9 +29,13 @@ def write_tree(source: Path) -> None:
     (source / "large.bin").write_bytes(bytes(range(256)) * (40 << 10))
 
 
-def deposit_until_done(root: Path, source: Path, chance: random.Random, most: float) -> int:
-    """Deposit, kill the process after a while, and begin again. Return the number of kills."""
-    kills = 0
+def deposit_until_done(root: Path, source: Path, chance: random.Random) -> int:
+    """Deposit, kill the process after a while, and begin again. Return the number of kills.
+
+    The first process is killed before any machine can be done, the next ones later and later, so
+    that a slow machine is done one day, too.
+    """
+    kills, seconds = 0, chance.uniform(0.15, 0.3)
     words = [sys.executable, "-m", "perdure.cli", "-C", str(root), "deposit", str(source)]
     while True:
         process = subprocess.Popen(
@@ -40,11 +44,12 @@ def deposit_until_done(root: Path, source: Path, chance: random.Random, most: fl
             stderr=subprocess.DEVNULL,
         )
         try:
-            process.wait(chance.uniform(0.3, most) + kills * 0.02)
+            process.wait(seconds)
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGKILL)
             process.wait()
             kills += 1
+            seconds *= chance.uniform(1.05, 1.3)
             if not list_done(root):  # else it was killed when all was done
                 continue
             return kills
@@ -82,7 +87,7 @@ def test_nothing_is_minted_twice(root: Path, place: Path) -> None:
     """The issue: "resumable at any kill"; "resumed, nothing twice"."""
     source = place / "source"
     write_tree(source)
-    kills = deposit_until_done(root, source, random.Random(19), 0.9)
+    kills = deposit_until_done(root, source, random.Random(19))
     assert kills
     check_outcome(root, source)
 
@@ -97,6 +102,6 @@ def test_a_hundred_kills(root: Path, place: Path, tally: Tally) -> None:
         source, registry = place / f"source{turn}", place / f"registry{turn}"
         write_tree(source)
         initialise(registry, series=(SERIES,))
-        kills += deposit_until_done(registry, source, chance, 1.2)
+        kills += deposit_until_done(registry, source, chance)
         check_outcome(registry, source)
         tally.reach("kills", min(kills, 100), 100)
