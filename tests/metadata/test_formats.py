@@ -19,7 +19,7 @@ from perdure.errors import PerdureError
 from perdure.ids import parse
 from perdure.metadata import resource_types, xml_text
 from perdure.metadata.port import DescribedResource
-from perdure.model import about as description
+from perdure.model import description_checks, kernel_words
 from perdure.model.about import (
     About,
     Affiliation,
@@ -234,8 +234,10 @@ def test_datacite_has_the_actionable_form_too() -> None:
 @pytest.mark.parametrize("label", ["pdi:", "urn:pdi:", "URN:PDI:"])
 def test_a_relation_to_a_pdi_is_a_urn_for_datacite(label: str) -> None:
     name = f"{label}//a.example.us/2026/11/22/1.text.1"
-    relation = description.Relation(value=name, scheme="PDI", relation="Cites")
-    about = description.check_description(msgspec.structs.replace(FULL, relations=(relation,)))
+    relation = Relation(value=name, scheme="PDI", relation="Cites")
+    about = description_checks.check_description(
+        msgspec.structs.replace(FULL, relations=(relation,))
+    )
     written = metadata.write_record(described(about), "datacite")
     judged(written, "datacite-4.7.xsd")
     [related] = etree.fromstring(written).iter("{*}relatedIdentifier")
@@ -291,16 +293,16 @@ def test_the_lists_of_the_schema_are_those_of_the_model() -> None:
         one.get("name"): {value.get("value") for value in one.iter(f"{xs}enumeration")}
         for one in root.findall(f"{xs}simpleType")
     }
-    assert lists["TitleType"] == description.TITLES
-    assert lists["DescriptionType"] == description.DESCRIPTIONS
-    assert lists["ContributorType"] == description.ROLES
-    assert lists["DateType"] == description.DATES
-    assert lists["ResourceType"] == description.RESOURCE_TYPES
-    assert lists["RelatedIdentifierType"] == description.SCHEMES
-    assert lists["RelationType"] == description.RELATIONS
-    assert lists["FunderIdentifierType"] == description.FUNDER_SCHEMES
-    assert lists["NumberType"] == description.NUMBERS
-    assert {row.datacite for row in resource_types.ROWS} == description.RESOURCE_TYPES
+    assert lists["TitleType"] == kernel_words.TITLES
+    assert lists["DescriptionType"] == kernel_words.DESCRIPTIONS
+    assert lists["ContributorType"] == kernel_words.ROLES
+    assert lists["DateType"] == kernel_words.DATES
+    assert lists["ResourceType"] == kernel_words.RESOURCE_TYPES
+    assert lists["RelatedIdentifierType"] == kernel_words.SCHEMES
+    assert lists["RelationType"] == kernel_words.RELATIONS
+    assert lists["FunderIdentifierType"] == kernel_words.FUNDER_SCHEMES
+    assert lists["NumberType"] == kernel_words.NUMBERS
+    assert {row.datacite for row in resource_types.ROWS} == kernel_words.RESOURCE_TYPES
 
 
 # examples in the documentation of the kernel: what each version of it brought
@@ -388,7 +390,7 @@ _abouts = st.builds(
         max_size=2,
     ).map(tuple),
     language=st.sampled_from(["", "en", "de-AT"]),
-    resource_type=st.sampled_from(["", *sorted(description.RESOURCE_TYPES)]),
+    resource_type=st.sampled_from(["", *sorted(kernel_words.RESOURCE_TYPES)]),
     resource_kind=_texts,
     subjects=st.lists(
         st.builds(Subject, value=_texts, uri=_links, code=_links, scheme_uri=_links), max_size=2
@@ -412,7 +414,7 @@ _abouts = st.builds(
 
 def allowed(about: About) -> bool:
     try:
-        description.check_description(about)
+        description_checks.check_description(about)
     except ValueError:
         return False
     return True

@@ -16,7 +16,7 @@ from perdure.metadata import describe_resource
 from perdure.metadata.jsonld_words import CONTRIBUTORS
 from perdure.metadata.jsonld_writing import make_node
 from perdure.metadata.port import CollectedMember, DescribedResource, HeldFile
-from perdure.model import about as words
+from perdure.model import kernel_words as words
 from perdure.model.about import (
     About,
     Affiliation,
@@ -36,8 +36,8 @@ from perdure.model.about import (
     Relation,
     Rights,
     Subject,
-    check_description,
 )
+from perdure.model.description_checks import check_description
 from perdure.model.records import Record
 
 URL = "https://id.example/hdl:1839/00-1"

@@ -15,8 +15,6 @@ from perdure.cli import perdure
 from perdure.errors import InvalidRequest, NotFound, PreconditionFailed
 from perdure.ids import parse
 from perdure.model.about import (
-    LARGEST_ATTACHED,
-    LONGEST_TEXT,
     About,
     Agent,
     Attachment,
@@ -29,11 +27,15 @@ from perdure.model.about import (
     Relation,
     Rights,
     Subject,
+)
+from perdure.model.commands import Describe, Outcome
+from perdure.model.description_checks import (
+    LARGEST_ATTACHED,
+    LONGEST_TEXT,
     check_attached,
     check_description,
     is_safe_link,
 )
-from perdure.model.commands import Describe, Outcome
 from perdure.model.plain_words import parse_person, read_pairs
 from perdure.registry import Registry, initialise
 from perdure.upkeep.transfer.exporting import export_lines

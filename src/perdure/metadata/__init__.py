@@ -8,7 +8,7 @@ the resource. Each format is one file with a `Format` in it, which is an entry p
     write(described(identifier, record, url), "datacite")
 
 What must stay true: `write_record` returns a valid record of its format for every description;
-`read_record` returns only descriptions that `perdure.model.about.check_description` has accepted.
+`read_record` returns only descriptions that `perdure.model.description_checks` accepts.
 Libraries are imported when a format needs them.
 """
 

@@ -13,7 +13,8 @@ from perdure.errors.records import ElementsMissing, RootNotOfFormat
 from perdure.metadata import xml_text
 from perdure.metadata.port import Signature
 from perdure.metadata.xml_text import collect_text, strip_namespace
-from perdure.model.about import Attachment, is_safe_link
+from perdure.model.about import Attachment
+from perdure.model.description_checks import is_safe_link
 
 NAME = "cmdi"
 MEDIA_TYPES = ("application/x-cmdi+xml", "application/vnd.clarin.cmdi+xml")

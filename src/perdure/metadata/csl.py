@@ -37,8 +37,8 @@ from perdure.model.about import (
     RelatedItem,
     Rights,
     Subject,
-    check_description,
 )
+from perdure.model.description_checks import check_description
 from perdure.model.plain_words import find_year, parse_person
 
 Item = dict[str, Any]

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from perdure.model.about import FUNDER_SCHEMES
+from perdure.model.kernel_words import FUNDER_SCHEMES
 
 NAMESPACES = frozenset(
     f"http://datacite.org/schema/kernel-{version}" for version in ("2.0", "2.1", "2.2", "3")

@@ -33,8 +33,8 @@ from perdure.model.about import (
     Relation,
     Rights,
     Subject,
-    check_description,
 )
+from perdure.model.description_checks import check_description
 
 _XSD = "datacite-4.7.xsd"
 

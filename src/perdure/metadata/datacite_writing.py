@@ -21,8 +21,6 @@ from perdure.metadata.xml_text import (
     write_element,
 )
 from perdure.model.about import (
-    FUNDER_SCHEMES,
-    SCHEMES,
     Agent,
     Code,
     DescriptionDate,
@@ -36,6 +34,7 @@ from perdure.model.about import (
     Rights,
     Subject,
 )
+from perdure.model.kernel_words import FUNDER_SCHEMES, SCHEMES
 from perdure.model.plain_words import find_year
 
 _ROOT = (

@@ -26,7 +26,8 @@ from urllib.parse import quote, unquote_to_bytes
 import msgspec
 
 from perdure.errors import PerdureError
-from perdure.model.about import About, check_description
+from perdure.model.about import About
+from perdure.model.description_checks import check_description
 
 SECONDS = 10
 """Longest wait for the process; its processor time is limited to a third of it."""

@@ -28,9 +28,8 @@ from perdure.model.about import (
     Relation,
     Rights,
     Subject,
-    check_description,
-    is_safe_link,
 )
+from perdure.model.description_checks import check_description, is_safe_link
 from perdure.model.plain_words import find_year, parse_person
 
 NAMESPACE = "http://www.openarchives.org/OAI/2.0/oai_dc/"

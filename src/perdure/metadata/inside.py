@@ -22,7 +22,8 @@ from perdure import formats
 from perdure.metadata.inside_mail import read_mail
 from perdure.metadata.inside_ole import read_summary
 from perdure.metadata.inside_packages import read_epub, read_office, read_opendocument, read_xmp
-from perdure.model.about import About, clean_text
+from perdure.model.about import About
+from perdure.model.description_checks import clean_text
 from perdure.model.plain_words import read_pairs
 
 Pairs = dict[str, str]

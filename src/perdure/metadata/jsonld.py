@@ -29,7 +29,8 @@ from perdure.metadata.jsonld_node import Node
 from perdure.metadata.jsonld_reading import read_about
 from perdure.metadata.jsonld_writing import CONTEXT, make_node
 from perdure.metadata.port import LARGEST, DescribedResource, Format, Signature
-from perdure.model.about import About, check_description
+from perdure.model.about import About
+from perdure.model.description_checks import check_description
 
 _NAME = "jsonld"
 _ADDRESSES = (

@@ -31,15 +31,6 @@ from perdure.metadata.jsonld_words import (
 )
 from perdure.metadata.resource_types import find_type_of_word
 from perdure.model.about import (
-    DATES as DATE_KINDS,
-)
-from perdure.model.about import (
-    DESCRIPTIONS,
-    NUMBERS,
-    RESOURCE_TYPES,
-    ROLES,
-    SCHEMES,
-    TITLES,
     About,
     Affiliation,
     Agent,
@@ -58,11 +49,11 @@ from perdure.model.about import (
     Relation,
     Rights,
     Subject,
-    is_safe_link,
 )
-from perdure.model.about import (
-    RELATIONS as RELATION_WORDS,
-)
+from perdure.model.description_checks import is_safe_link
+from perdure.model.kernel_words import DATES as DATE_KINDS
+from perdure.model.kernel_words import DESCRIPTIONS, NUMBERS, RESOURCE_TYPES, ROLES, SCHEMES, TITLES
+from perdure.model.kernel_words import RELATIONS as RELATION_WORDS
 from perdure.model.plain_words import find_year, parse_person
 
 _OWN = ("distribution", "url", "contentSize", "contentUrl", "mainEntityOfPage", "sha256", "sha512")

@@ -10,7 +10,8 @@ import msgspec
 from perdure.errors.limits import MetadataTooLarge
 from perdure.errors.records import quote_parser
 from perdure.metadata.port import LARGEST, DescribedResource, Format, Signature
-from perdure.model.about import About, check_description
+from perdure.model.about import About
+from perdure.model.description_checks import check_description
 from perdure.model.plain_words import spell_degrees
 from perdure.model.unknown_members import list_unknown
 

@@ -14,7 +14,8 @@ from typing import Any
 import msgspec
 
 from perdure.errors.records import quote_parser
-from perdure.model.about import About, check_description
+from perdure.model.about import About
+from perdure.model.description_checks import check_description
 from perdure.model.plain_words import spell_degrees
 
 

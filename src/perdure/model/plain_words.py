@@ -18,7 +18,6 @@ from typing import Any
 import msgspec
 
 from perdure.model.about import (
-    LANGUAGE,
     About,
     Agent,
     DescriptionDate,
@@ -26,8 +25,8 @@ from perdure.model.about import (
     Publisher,
     Rights,
     Subject,
-    clean_text,
 )
+from perdure.model.description_checks import LANGUAGE, clean_text
 
 _YEAR_WITHIN = re.compile("(?<![0-9])[0-9]{4}(?![0-9])", re.ASCII)
 _PAIRS = {

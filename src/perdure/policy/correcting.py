@@ -31,8 +31,8 @@ from perdure.errors.lookup import NoSuchVersion, NotAcceptable
 from perdure.errors.naming import NothingToCorrect, RepresentationNotNamed, VersionContradicted
 from perdure.formats import MediaType
 from perdure.ids import Identifier
-from perdure.model.about import LANGUAGE
 from perdure.model.commands import Content, Correct
+from perdure.model.description_checks import LANGUAGE
 from perdure.model.records import Correction, Reading, Record, Representation, Version
 from perdure.policy.naming import (
     list_reading_aliases,

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from perdure.errors import NoSuchVersion, NotAcceptable
 from perdure.errors.naming import PatternNotAllowed, VersionNotSaid
 from perdure.ids import Identifier
-from perdure.model import about as description
+from perdure.model import description_checks
 from perdure.model.about import About, Attachment
 from perdure.model.commands import Outcome
 from perdure.model.merging import lay_over
@@ -262,10 +262,10 @@ def describe_record(
     """
     own = find_own(record, level)
     if about is not None:
-        kept = None if about == About() else description.check_description(about)
+        kept = None if about == About() else description_checks.check_description(about)
         own = replace(own, about=kept)
     if attached is not None:
-        own = replace(own, attached=description.check_attached(attached))
+        own = replace(own, attached=description_checks.check_attached(attached))
     changed = put_description(record, own)
     return changed, Outcome.UNCHANGED if changed == record else Outcome.CHANGED
 

@@ -33,7 +33,7 @@ from perdure.errors.processes import CommandFailed
 from perdure.ids import Identifier, pdi
 from perdure.ids.keys import spell_key
 from perdure.ids.pdi import Pdi
-from perdure.model.about import About, check_description
+from perdure.model.about import About
 from perdure.model.commands import (
     Alias,
     Answer,
@@ -58,6 +58,7 @@ from perdure.model.commands import (
     Withdraw,
     list_contents,
 )
+from perdure.model.description_checks import check_description
 from perdure.model.merging import patch_description, read_patch
 from perdure.model.records import WHOLE_RESOURCE, Record
 from perdure.model.timestamps import format_timestamp

@@ -12,7 +12,8 @@ from perdure.errors.records import ElementsMissing, RootNotOfFormat
 from perdure.metadata import xml_text
 from perdure.metadata.port import DescribedResource, Format, Signature
 from perdure.metadata.xml_text import collect_text, wrap_elements, write_element
-from perdure.model.about import About, Agent, DescriptionText, check_description
+from perdure.model.about import About, Agent, DescriptionText
+from perdure.model.description_checks import check_description
 
 _NAME = "mods"
 NAMESPACE = "http://www.loc.gov/mods/v3"

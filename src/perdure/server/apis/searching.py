@@ -28,7 +28,7 @@ from perdure.errors.requests import MalformedNumber, MissingParameter
 from perdure.errors.root import count_things
 from perdure.errors.searching import IndexNotMade
 from perdure.ids import parse
-from perdure.model.about import NOT_IN_XML
+from perdure.model.description_checks import NOT_IN_XML
 from perdure.model.parameters import Parameters
 from perdure.reading.targets import append_question, spell_part_path, spell_path
 from perdure.server import pages

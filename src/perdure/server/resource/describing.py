@@ -23,7 +23,8 @@ from perdure.ids import Identifier, scheme_of
 from perdure.metadata.datacite_writing import write_resource
 from perdure.metadata.xml_text import DECLARATION, escape_text, write_attributes
 from perdure.model import collection as members
-from perdure.model.about import NOT_IN_XML, Attachment
+from perdure.model.about import Attachment
+from perdure.model.description_checks import NOT_IN_XML
 from perdure.model.queries import Preference
 from perdure.model.records import (
     Location,

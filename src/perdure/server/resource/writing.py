@@ -38,9 +38,9 @@ from perdure.formats.detect import Sampler
 from perdure.formats.essence import strip_parameters
 from perdure.ids import Authority, Identifier, load_schemes, parse
 from perdure.model import assertions
-from perdure.model.about import LANGUAGE
 from perdure.model.assertions import read_assertion
 from perdure.model.commands import Commit, Content, Mint, Outcome, Receipt
+from perdure.model.description_checks import LANGUAGE
 from perdure.model.queries import LOCAL_READER, Query
 from perdure.model.records import Record, Token
 from perdure.policy import naming, rules

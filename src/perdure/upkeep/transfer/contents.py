@@ -21,8 +21,8 @@ from perdure import formats
 from perdure.errors.contents import LineEndsNotConvertible, MalformedCharset, MalformedLanguage
 from perdure.formats import MediaType
 from perdure.formats.detect import DetectedType, Sampler, detect_type
-from perdure.model.about import LANGUAGE
 from perdure.model.commands import Content
+from perdure.model.description_checks import LANGUAGE
 from perdure.policy.naming import canonical_format
 from perdure.storage.spool import Spool
 

@@ -21,7 +21,8 @@ from perdure.errors.importing import (
     LineNotUtf8,
 )
 from perdure.ids import grammar
-from perdure.model.about import LANGUAGE, About, Attachment
+from perdure.model.about import About, Attachment
+from perdure.model.description_checks import LANGUAGE
 from perdure.model.plain_words import spell_degrees
 from perdure.model.records import Location, Value
 from perdure.model.unknown_members import list_unknown

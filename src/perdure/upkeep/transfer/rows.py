@@ -34,8 +34,7 @@ from perdure.formats.detect import detect_type
 from perdure.ids import Identifier, grammar, parse
 from perdure.ids.pdi import Pdi
 from perdure.ids.pdi_key import make_resource_key
-from perdure.model import about as description
-from perdure.model import stored
+from perdure.model import description_checks, stored
 from perdure.model.commands import NOWHERE, Content, Joining, LoadRow, make_representation
 from perdure.model.records import (
     WHOLE_RESOURCE,
@@ -258,8 +257,8 @@ def _list_descriptions(identifier: Identifier, line: Line) -> Iterable[NarrowDes
             version=one.version,
             format=None if one.format is None else naming.canonical_format(one.format),
             part=one.part,
-            about=None if one.about is None else description.check_description(one.about),
-            attached=description.check_attached(one.attached),
+            about=None if one.about is None else description_checks.check_description(one.about),
+            attached=description_checks.check_attached(one.attached),
         )
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from perdure.metadata.xml_text import DECLARATION, write_attributes, write_element
-from perdure.model.about import NOT_IN_XML
+from perdure.model.description_checks import NOT_IN_XML
 from perdure.server.apis.oai.requests import HarvestError
 
 NAMESPACE = "http://www.openarchives.org/OAI/2.0/"
