@@ -1,8 +1,9 @@
-"""The import contracts of pyproject.toml leave no package out."""
+"""The import contracts of pyproject.toml leave no package out, and no modules import each other."""
 
 from __future__ import annotations
 
 import ast
+import graphlib
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -55,3 +56,29 @@ def test_the_pure_core_is_the_packages_under_the_gate_of_coverage() -> None:
     settings = tomllib.loads((PROJECT / "pyproject.toml").read_text("utf-8"))
     measured = settings["tool"]["coverage"]["run"]["source_pkgs"]
     assert set(find_contract("the core is pure")["source_modules"]) == set(measured)
+
+
+def name_module(path: Path) -> str:
+    """The name by which a module of perdure is imported."""
+    parts = path.relative_to(SOURCES.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def list_imported_modules(path: Path, modules: set[str]) -> set[str]:
+    """The modules that a module imports: anywhere in it, also for type hints only."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names = {f"{node.module}.{one.name}" for one in node.names}
+            found |= names & modules
+            found |= {node.module} if names - modules else set()
+        elif isinstance(node, ast.Import):
+            found |= {one.name for one in node.names}
+    return found & modules - {name_module(path)}
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    """Not by imports inside functions, either: what two modules share has a module of its own."""
+    paths = {name_module(path): path for path in SOURCES.rglob("*.py")}
+    imports = {name: list_imported_modules(path, set(paths)) for name, path in paths.items()}
+    graphlib.TopologicalSorter(imports).prepare()  # raises CycleError, which lists the modules

@@ -11,6 +11,7 @@ from perdure.cli.command import PerdureCommand, here
 
 if TYPE_CHECKING:
     from perdure.ids import Identifier
+    from perdure.registry import Registry
 
 
 @click.command(cls=PerdureCommand)
@@ -56,3 +57,17 @@ def deurlify(addresses: tuple[str, ...], url: str | None) -> None:
     for one in addresses:
         found = read_address(unwrap_text(one), bases)
         here().print_answer({"url": one, "identifier": found}, found)
+
+
+def find_actionable_url(registry: Registry, identifier: Identifier, part: str | None) -> str:
+    """Return the address at our resolver or, without `base_url`, the public one of the scheme."""
+    from perdure.ids.urls import find_public_address
+    from perdure.reading.targets import spell_part_path, spell_path
+
+    path = spell_path(identifier) if part is None else spell_part_path(identifier, part)
+    if registry.settings.base_url:
+        return f"{registry.settings.base_url}/{path}"
+    public = find_public_address(identifier)
+    if public:
+        return public + path.removeprefix(identifier.path)
+    return f"http://{registry.settings.host}:{registry.settings.port}/{path}"

@@ -164,13 +164,13 @@ def _ask(
     """Return a page, or end with the exit code of a withdrawn name. Raises NotFound."""
     from msgspec import structs
 
-    from perdure.cli import fetching
+    from perdure.cli import queries
     from perdure.model.queries import Gone
     from perdure.policy.named_parts import join_part
     from perdure.upkeep.citations import asking
 
     identifier, part = join_part(named.identifier, named.part if part is None else part)
-    query = fetching.make_query(registry, identifier, part=part)
+    query = queries.make_query(registry, identifier, part=part)
     query = structs.replace(query, names=named.names)
     page = asking.ask_citations(registry, index, query, wanted)
     if isinstance(page, Gone):

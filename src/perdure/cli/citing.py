@@ -8,13 +8,10 @@ from typing import TYPE_CHECKING
 import click
 
 from perdure.cli import options
+from perdure.cli.addresses import find_actionable_url
 from perdure.cli.command import PerdureCommand, here
 from perdure.cli.damage import DamageReport
-from perdure.cli.metadata import (
-    describe_resource,
-    find_actionable_url,
-    resolve_describable,
-)
+from perdure.cli.metadata import describe_resource, resolve_describable
 from perdure.cli.pwid import load_archives, pwid
 
 if TYPE_CHECKING:
@@ -59,11 +56,11 @@ def cite(named: Name, style: str, locale: str, url: str | None, part: str | None
     perdure cite 'pdi://oma.eop.gov.us/2026/11/21/1.text.1#char=37,51' --locale fr
     perdure cite doi:10.1000/182 --style iso690-numeric
     """
-    from perdure.cli import fetching
+    from perdure.cli import queries
     from perdure.metadata import citing
 
     with here().open_registry() as registry:
-        query = fetching.make_query(
+        query = queries.make_query(
             registry, named.identifier, part=named.part if part is None else part, names=named.names
         )
         resolved = registry.reading.resolve(query)
@@ -176,13 +173,8 @@ def _read_description(
     title: str | None, authors: tuple[str, ...], publisher: str | None, date: str | None
 ) -> About:
     """Make a description of the options of `pwid cite`. Raises InvalidRequest."""
-    from perdure.model.about import (
-        About,
-        DescriptionDate,
-        DescriptionText,
-        Publisher,
-        check_description,
-    )
+    from perdure.model.about import About, DescriptionDate, DescriptionText, Publisher
+    from perdure.model.description_checks import check_description
     from perdure.model.plain_words import parse_person
 
     return check_description(

@@ -92,12 +92,12 @@ def provenance(identifier: Identifier) -> None:
     command exits with 1 if a piece is not verbatim. If IDENTIFIER is not a composite, nothing
     is listed.
     """
-    from perdure.cli import fetching
+    from perdure.cli import queries
     from perdure.model.queries import LOCAL_READER, Fetch
     from perdure.reading.composites import describe_piece
 
     with here().open_registry() as registry:
-        resolved = registry.reading.resolve(fetching.make_query(registry, identifier))
+        resolved = registry.reading.resolve(queries.make_query(registry, identifier))
         step = resolved.require_step()
         found = (
             registry.provenance.read_pieces(step, LOCAL_READER) if isinstance(step, Fetch) else []

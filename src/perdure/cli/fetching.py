@@ -35,25 +35,17 @@ from perdure.errors.naming import VersionNotSaid
 from perdure.errors.servers import NothingHeld, ServerRefused, ServerUnreachable, TransferBroken
 from perdure.errors.tree import read_document
 from perdure.ids import Identifier
-from perdure.ids.name_set import NameSet
 from perdure.model.queries import (
     Choices,
     Description,
     Fetch,
     Gone,
-    Preference,
-    Query,
-    Reader,
     Redirect,
-    Want,
 )
-from perdure.model.records import LOCAL
-from perdure.model.timestamps import format_timestamp
 from perdure.parts import Selector, spell_part
 from perdure.reading.resolved import Resolved
 from perdure.reading.targets import spell_part_path, spell_path
 from perdure.registry import Registry
-from perdure.upkeep.linkcheck.health import Health
 
 _PIECE = 256 * 1024
 _TIMEOUT = 60.0  # seconds
@@ -110,39 +102,6 @@ Delivery = DeliveredBytes | AtLocation | WithdrawnResource
 
 # From the registry
 # -----------------
-
-
-def make_query(
-    registry: Registry,
-    identifier: Identifier,
-    accept: tuple[str, ...] = (),
-    want: Want = Want.RESOURCE,
-    *,
-    languages: tuple[str, ...] = (),
-    region: str | None = None,
-    part: str | None = None,
-    names: NameSet | None = None,
-) -> Query:
-    """Build the query that a server would ask today; formats and languages are best first."""
-    health = Health(registry.root)
-    health.refresh()
-    return Query(
-        identifier=identifier,
-        part=part,
-        names=names,
-        reader=Reader(name=LOCAL),
-        want=want,
-        accept=_rank_preferences(accept),
-        languages=_rank_preferences(languages),
-        region=region,
-        day=format_timestamp(registry.clock())[:10],
-        dead=health.dead,
-    )
-
-
-def _rank_preferences(ranges: tuple[str, ...]) -> tuple[Preference, ...]:
-    """Rank each range slightly below the one before; none falls to zero."""
-    return tuple(Preference(one, 1 - place / 1000) for place, one in enumerate(ranges[:999]))
 
 
 def fetch_from_registry(registry: Registry, resolved: Resolved, *, follow: bool) -> Delivery:

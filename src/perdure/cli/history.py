@@ -22,12 +22,12 @@ def history(identifier: Identifier) -> None:
 
     No entry can be removed: the registry itself refuses to change its history.
     """
-    from perdure.cli import fetching
+    from perdure.cli import queries
     from perdure.policy.revisions import compare_revisions
     from perdure.policy.showing import show_to_readers
 
     with here().open_registry() as registry:
-        resolved = registry.reading.resolve(fetching.make_query(registry, identifier))
+        resolved = registry.reading.resolve(queries.make_query(registry, identifier))
         resolved.require_single()
         resolved.require_known()
         before: Mapping[str, Any] = {}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from perdure.cli import exits, options
+from perdure.cli.addresses import find_actionable_url
 from perdure.cli.command import PerdureGroup, here
 from perdure.cli.deposit import open_input
 from perdure.cli.output import output_file
@@ -36,9 +37,9 @@ def resolve_describable(
 ) -> Resolved:
     """Resolve an identifier that can be described. Raises NotFound, or PatternNotAllowed if it is
     a pattern."""
-    from perdure.cli import fetching
+    from perdure.cli import queries
 
-    resolved = registry.reading.resolve(fetching.make_query(registry, identifier, part=part))
+    resolved = registry.reading.resolve(queries.make_query(registry, identifier, part=part))
     resolved.require_single()
     resolved.require_citable()
     return resolved
@@ -46,24 +47,10 @@ def resolve_describable(
 
 def _require_part(registry: Registry, identifier: Identifier, part: str | None) -> None:
     """Raise the errors of cutting a part, unless it exists.  # ruling: part-exists"""
-    from perdure.cli import fetching
+    from perdure.cli import queries
 
-    resolved = registry.reading.resolve(fetching.make_query(registry, identifier, part=part))
+    resolved = registry.reading.resolve(queries.make_query(registry, identifier, part=part))
     registry.documents.select_part(resolved)
-
-
-def find_actionable_url(registry: Registry, identifier: Identifier, part: str | None) -> str:
-    """Return the address at our resolver or, without `base_url`, the public one of the scheme."""
-    from perdure.ids.urls import find_public_address
-    from perdure.reading.targets import spell_part_path, spell_path
-
-    path = spell_path(identifier) if part is None else spell_part_path(identifier, part)
-    if registry.settings.base_url:
-        return f"{registry.settings.base_url}/{path}"
-    public = find_public_address(identifier)
-    if public:
-        return public + path.removeprefix(identifier.path)
-    return f"http://{registry.settings.host}:{registry.settings.port}/{path}"
 
 
 @click.group(cls=PerdureGroup)
@@ -150,10 +137,10 @@ def _write_one(
 def _write_quotation(registry: Registry, citation: Identifier, form: str) -> bytes:
     """Write a record about the passage that a citation names, or records of both documents."""
     from perdure import metadata as formats
-    from perdure.cli import fetching, quotations
+    from perdure.cli import queries, quotations
     from perdure.reading.citations.citing import RECORDS
 
-    resolved = registry.reading.resolve(fetching.make_query(registry, citation))
+    resolved = registry.reading.resolve(queries.make_query(registry, citation))
     if form.lower() in RECORDS:
         return f"{quotations.cite_resolved(registry, resolved, form, 'en', None)}\n".encode()
     return formats.write_record(quotations.describe_resolved(registry, resolved), form)

@@ -87,13 +87,13 @@ def _list_members(registry: Registry, source: str) -> Iterator[ListedName]:
 
 def _list_found(registry: Registry, words: str) -> Iterator[ListedName]:
     """The documents that a search finds, other names included, the newest first."""
-    from perdure.cli.searching import bring_up_to_date
+    from perdure.cli.indexing import update_word_index
     from perdure.model.queries import LOCAL_READER
     from perdure.upkeep.searching.asking import make_selection
     from perdure.upkeep.searching.updating import Searching
 
     selection = make_selection(words)
-    bring_up_to_date(registry)
+    update_word_index(registry)
     found = Searching(registry).open_finder(LOCAL_READER).find_names(selection)
     for number, name in enumerate(found, 1):
         yield ListedName(number, str(name))

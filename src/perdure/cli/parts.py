@@ -113,7 +113,7 @@ def verify_part(named: Name, file: str, spec: str | None, resolver: str | None) 
 
     Exits with 1 if it is not.
     """
-    from perdure.cli import fetching
+    from perdure.cli import fetching, queries
     from perdure.policy.named_parts import join_part
 
     identifier, spec = join_part(named.identifier, named.part if spec is None else spec)
@@ -124,7 +124,7 @@ def verify_part(named: Name, file: str, spec: str | None, resolver: str | None) 
         _compare_file(delivery, file)
         return
     with here().open_registry() as registry:
-        resolved = registry.reading.resolve(fetching.make_query(registry, identifier, part=spec))
+        resolved = registry.reading.resolve(queries.make_query(registry, identifier, part=spec))
         _compare_file(fetching.fetch_from_registry(registry, resolved, follow=False), file)
 
 

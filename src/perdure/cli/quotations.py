@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from perdure.cli import exits
+from perdure.cli.addresses import find_actionable_url
 from perdure.cli.command import here
-from perdure.cli.metadata import find_actionable_url
 from perdure.model.verdicts import CitationReport, Verdict
 from perdure.reading.citations import describing
 
@@ -58,9 +58,9 @@ def describe_resolved(registry: Registry, resolved: Resolved) -> DescribedResour
 
 def verify_citation(registry: Registry, citation: Identifier) -> None:
     """Print the verdict on a citation, and exit with 0 only for a quotation."""
-    from perdure.cli import fetching
+    from perdure.cli import queries
 
-    resolved = registry.reading.resolve(fetching.make_query(registry, citation))
+    resolved = registry.reading.resolve(queries.make_query(registry, citation))
     report = check_resolved(registry, resolved)
     print_report(registry, report)
     if report.verdict is Verdict.UNVERIFIABLE:

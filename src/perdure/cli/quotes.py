@@ -39,7 +39,7 @@ def quotes_of(named: Name, part: str | None) -> None:
     other document, and how many there are. With --json, the name of the citation of the older
     document by the later one is added; 'perdure verify' checks it.
     """
-    from perdure.cli import fetching
+    from perdure.cli import queries
     from perdure.model.queries import Gone
     from perdure.policy.named_parts import join_part
     from perdure.upkeep.indexing import open_passages
@@ -48,7 +48,7 @@ def quotes_of(named: Name, part: str | None) -> None:
     with here().open_registry() as registry, open_passages(registry) as index:
         from perdure.upkeep.quotations.asking import find_quotations_of
 
-        query = fetching.make_query(registry, identifier, part=part)
+        query = queries.make_query(registry, identifier, part=part)
         resolved = registry.reading.resolve(query)
         update_index(index, "passages")
         report = find_quotations_of(registry, index, resolved, query.reader)

@@ -50,7 +50,7 @@ def get(
     If the bytes do not have their promised digest, the command fails, and with --output leaves no
     file. With --json a description of the bytes goes to stdout, so --output is needed.
     """
-    from perdure.cli import archived, fetching
+    from perdure.cli import archived, fetching, queries
     from perdure.ids.pwid import Pwid
     from perdure.policy.named_parts import join_part
 
@@ -73,7 +73,7 @@ def get(
         return
     with here().open_registry() as registry:
         resolved = registry.reading.resolve(
-            fetching.make_query(registry, identifier, accept, part=part)
+            queries.make_query(registry, identifier, accept, part=part)
         )
         if resolved.pwid is not None:
             pwid = resolved.pwid
@@ -151,12 +151,12 @@ def resolve(
     """
     import msgspec
 
-    from perdure.cli import archived, fetching, steps
+    from perdure.cli import archived, queries, steps
     from perdure.model.queries import Redirect, Step, Want
 
     with here().open_registry() as registry:
         resolved = registry.reading.resolve(
-            fetching.make_query(registry, identifier, accept, languages=language, region=region),
+            queries.make_query(registry, identifier, accept, languages=language, region=region),
         )
         if resolved.pwid is not None:
             here().print_answer(*archived.resolve_pwid(registry, resolved.pwid, nearest=nearest))
@@ -306,14 +306,14 @@ def describe(names: NameSet, history: bool) -> None:
 
 def _describe_name(registry: Registry, identifier: Identifier, *, history: bool) -> None:
     """Describe one name."""
-    from perdure.cli import fetching, steps
+    from perdure.cli import queries, steps
     from perdure.policy import naming
     from perdure.policy.showing import show_to_readers
 
-    resolved = registry.reading.resolve(fetching.make_query(registry, identifier))
+    resolved = registry.reading.resolve(queries.make_query(registry, identifier))
     resolved.require_single()
     if resolved.is_described_by_whole and not history:  # an ARK with a suffix
-        resolved = registry.reading.resolve(fetching.make_query(registry, resolved.whole))
+        resolved = registry.reading.resolve(queries.make_query(registry, resolved.whole))
     key, record = resolved.identifier.key, resolved.known
     if resolved.inside is not None:
         registry.documents.select_part(resolved)  # raises if the part is not there

@@ -9,7 +9,7 @@ import click
 
 from perdure.cli import exits, options
 from perdure.cli.command import PerdureCommand, here
-from perdure.cli.progress import show_progress
+from perdure.cli.indexing import update_word_index
 from perdure.errors.root import count_things
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from perdure.upkeep.searching.updating import IndexState
 
 _PLACES = ("title", "text", "metadata")
-_SEVERAL = 1000  # changes after which a bar shows the progress
 
 
 @click.command(cls=PerdureCommand)
@@ -69,7 +68,7 @@ def search(
             _follow(registry)
             return
         if not is_old:
-            bring_up_to_date(registry, again=rebuild)
+            update_word_index(registry, again=rebuild)
         searching = Searching(registry)
         if unread:
             _print_unread(searching)
@@ -80,16 +79,6 @@ def search(
 
             found = searching.search(selection, LOCAL_READER, before=cursor, limit=limit)
             _print_page(found.page, found.state)
-
-
-def bring_up_to_date(registry: Registry, *, again: bool = False) -> None:
-    """Bring the index up to date, with a bar if that takes long."""
-    from perdure.upkeep.searching.updating import update_index
-
-    with show_progress("indexing", total=None, unit="changes") as bar:
-        for step in update_index(registry, again=again):
-            if step.taken >= _SEVERAL:
-                bar(step.taken, f"indexing, {step.behind or 0} to go")
 
 
 def _follow(registry: Registry) -> None:

@@ -25,7 +25,7 @@ def template(identifier: Identifier, part: str | None, tried: tuple[str, ...]) -
 
     With --try, you can test a template before you add it to the settings.
     """
-    from perdure.cli import fetching
+    from perdure.cli import queries
     from perdure.model.queries import Redirect, Want
     from perdure.policy import templates
     from perdure.reading.resolve import ReadDoor
@@ -33,7 +33,7 @@ def template(identifier: Identifier, part: str | None, tried: tuple[str, ...]) -
     general = tuple(str(templates.read_template(text)) for text in tried)
     with here().open_registry() as registry:
         door = ReadDoor(registry.records, general) if tried else registry.reading
-        resolved = door.resolve(fetching.make_query(registry, identifier, part=part))
+        resolved = door.resolve(queries.make_query(registry, identifier, part=part))
         found = resolved.inside
         if found is None:
             raise click.UsageError(f"{identifier} is registered as it is: give a part with --part")

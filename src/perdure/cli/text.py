@@ -64,12 +64,12 @@ def _read_file(file: str, part: str | None) -> str:
 
 def _read_name(named: Name, part: str | None, *, nearest: bool) -> tuple[str, str]:
     """Return a name and its text."""
-    from perdure.cli import fetching
+    from perdure.cli import queries
     from perdure.policy.named_parts import join_part
 
     identifier, part = join_part(named.identifier, named.part if part is None else part)
     with here().open_registry() as registry:
-        resolved = registry.reading.resolve(fetching.make_query(registry, identifier, part=part))
+        resolved = registry.reading.resolve(queries.make_query(registry, identifier, part=part))
         if resolved.pwid is not None:
             return str(resolved.asked), _read_pwid(registry, resolved.pwid, nearest=nearest)
         shown = resolved

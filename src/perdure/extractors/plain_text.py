@@ -24,14 +24,11 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from perdure.errors.limits import PlainTextTooLong
 from perdure.extractors.port import Indexes, Part, Source, Span
 from perdure.parts import Selector
-
-if TYPE_CHECKING:
-    from perdure.extractors.text.decoded import LongText
 
 LARGEST = 20 << 20
 """The largest document, in bytes, whose plain text is made, and the longest text, in characters."""
@@ -98,6 +95,23 @@ class PlainText(Protocol):
 @runtime_checkable
 class SlicedText(PlainText, Protocol):
     """A text whose characters are stored in order, so that every range is one part."""
+
+    def find_span(self, start: int, stop: int) -> Span:
+        """Return the stored bytes of [start, stop); start < stop."""
+
+    def select_part(self, start: int, stop: int) -> Selector:
+        """Return the smallest part that contains [start, stop); start < stop."""
+
+
+class LongText(Protocol):
+    """A text of any length, read in stretches. Positions are code points."""
+
+    @property
+    def length(self) -> int:
+        """The number of characters."""
+
+    def read_characters(self, start: int, stop: int) -> str:
+        """Return the characters [start, stop), or as many of them as there are."""
 
     def find_span(self, start: int, stop: int) -> Span:
         """Return the stored bytes of [start, stop); start < stop."""

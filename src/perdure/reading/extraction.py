@@ -18,7 +18,6 @@ from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property, lru_cache, partial
 from importlib.metadata import EntryPoint
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -33,6 +32,7 @@ from perdure.extractors.indexes import DirectoryIndexes, NoIndexes, delete_index
 from perdure.extractors.plain_text import (
     CharacterReader,
     Characters,
+    LongText,
     LongTextReader,
     PlainText,
     SelectiveTextReader,
@@ -60,9 +60,6 @@ from perdure.extractors.port import (
 from perdure.parts import Between, Extension, First, Playback, Selector, Within, pdi
 from perdure.parts.installed import list_schemes, load_forms
 from perdure.plugins import Plugin, load_plugins
-
-if TYPE_CHECKING:
-    from perdure.extractors.text.decoded import LongText
 
 GROUP = "perdure.extractors"
 _WITHIN = "within"

@@ -102,8 +102,9 @@ from perdure.server.common import logs, problems, signatures
 from perdure.server.common.answers import Answer, begin_answer, keep_private, send_answer
 from perdure.server.common.cold_reads import ColdReads
 from perdure.server.common.conditions import add_entity_tag, settle_conditions
-from perdure.server.common.request import Receive, Request, Scope, Send
+from perdure.server.common.request import Request
 from perdure.server.common.service import Service
+from perdure.server.protocol.asgi import Receive, Scope, Send
 from perdure.server.protocol.doctor import make_echo_answer
 from perdure.server.routes.dispatch import RoutedHandler, allow_on_replay, find_handler
 

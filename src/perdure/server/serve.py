@@ -38,11 +38,11 @@ from perdure.server.common import logs
 from perdure.server.common.bearers import Bearers
 from perdure.server.common.cold_reads import CHECK_EVERY, ColdReads
 from perdure.server.common.metrics import DIRECTORY, Metrics
-from perdure.server.common.request import Receive, Scope, Send
 from perdure.server.common.service import Service
 from perdure.server.fast.path import FastPath
 from perdure.server.fast.writes import FastWrites
 from perdure.server.pages import load_templates
+from perdure.server.protocol.asgi import Receive, Scope, Send
 from perdure.server.protocol.http import make_protocol_class
 from perdure.server.protocol.limits import ClientLimits
 from perdure.server.protocol.sendfile import offer_sender

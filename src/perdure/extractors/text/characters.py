@@ -32,7 +32,7 @@ from perdure.extractors.indexes import NoIndexes
 from perdure.extractors.plain_text import check_size
 from perdure.extractors.port import Body, Extent, Indexes, Part, Source, Span, Stream
 from perdure.extractors.text.coding import Coding, find_coding
-from perdure.extractors.text.decoded import DecodedText, LongText, decode_stored, read_decoded
+from perdure.extractors.text.decoded import DecodedText, IndexedText, decode_stored, read_decoded
 from perdure.extractors.text.index import BLOCK, TextIndex, TextMark, Unit, open_index
 from perdure.parts import CharRange, Selector, TextRange
 from perdure.parts.port import MARKUP, SGML, XML, covers_type
@@ -104,10 +104,10 @@ class TextExtractor:
             source, open_index(source, find_coding(source), indexes, block=self._block)
         )
 
-    def open_long_text(self, source: Source, indexes: Indexes) -> LongText | None:
+    def open_long_text(self, source: Source, indexes: Indexes) -> IndexedText | None:
         if not self.may_have_text(source.essence):
             return None
-        return LongText(open_index(source, find_coding(source), indexes, block=self._block))
+        return IndexedText(open_index(source, find_coding(source), indexes, block=self._block))
 
     def read_characters(self, source: Source) -> str | None:
         if not self.may_have_text(source.essence):

@@ -43,7 +43,7 @@ class DecodedText(NamedTuple):
         return locate_slices(self, part)
 
 
-class LongText(NamedTuple):
+class IndexedText(NamedTuple):
     """The characters of a text of any length, read from the file when they are needed."""
 
     places: TextIndex

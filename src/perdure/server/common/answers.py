@@ -19,7 +19,7 @@ from http import HTTPStatus
 import msgspec
 
 from perdure.errors.corruption import FileEndsEarly
-from perdure.server.common.request import Receive, Scope, Send
+from perdure.server.protocol.asgi import Receive, Scope, Send
 from perdure.server.protocol.sendfile import FileSender, find_sender
 from perdure.storage.byte_ports import LocalFile
 

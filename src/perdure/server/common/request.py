@@ -11,24 +11,19 @@ What must stay true: nothing from a request goes into an answer unless a functio
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from perdure.model.queries import Preference
 from perdure.model.records import Token
 from perdure.reading.targets import RequestTarget, read_target
+from perdure.server.common.answers import Answer
 from perdure.server.common.negotiate import read_preferences
 from perdure.server.common.target_kinds import TargetKind
+from perdure.server.protocol.asgi import Receive, Scope
 from perdure.server.protocol.head import join_fields
 from perdure.server.protocol.http import get_raw_target
-
-if TYPE_CHECKING:
-    from perdure.server.common.answers import Answer
-
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 # RFC 9110 section 7.2: uri-host [ ":" port ]; registered names as in the DNS
 HOST = re.compile(rb"(?:[0-9A-Za-z._-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?")

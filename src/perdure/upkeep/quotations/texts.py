@@ -14,10 +14,9 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from perdure.errors.limits import PlainTextTooLong
-from perdure.extractors.plain_text import LARGEST, PlainText, SlicedText
+from perdure.extractors.plain_text import LARGEST, LongText, PlainText, SlicedText
 from perdure.extractors.port import Indexes, Source
 from perdure.extractors.text.characters import find_characters
-from perdure.extractors.text.decoded import LongText
 from perdure.ids import Identifier
 from perdure.parts import CharRange, select_part
 from perdure.reading.citations.origins import Medium, find_medium
