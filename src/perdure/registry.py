@@ -41,6 +41,7 @@ if TYPE_CHECKING:  # loaded when they are used: most commands write nothing and 
     from perdure.reading.citations.checking import CitationChecker
     from perdure.reading.citations.citing import QuotationCiter
     from perdure.reading.composites import Provenance
+    from perdure.reading.delegations import Delegations
     from perdure.reading.documents import Documents
     from perdure.reading.extraction import PartExtraction
     from perdure.reading.harvest import Harvest
@@ -173,6 +174,13 @@ class Registry:
 
         own = (self.settings.archive_id, *self.settings.archive_aliases)
         return ReadDoor(self.records, self.settings.templates, clock=self.clock, archives=own)
+
+    @cached_property
+    def delegations(self) -> Delegations:
+        """The names for which other resolvers answer."""
+        from perdure.reading.delegations import Delegations
+
+        return Delegations(self.records, self.bytes.read_bytes, self.clock)
 
     @property
     def door(self) -> SharedDoor:

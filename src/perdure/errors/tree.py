@@ -67,6 +67,7 @@ AREAS = (
     "credentials",
     "cutting",
     "damage",
+    "delegations",
     "depositing",
     "describing",
     "importing",

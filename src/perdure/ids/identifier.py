@@ -189,6 +189,13 @@ class Identifier(Protocol):
         """The day on which the name was assigned, `2026-11-21`; None if the name does not say."""
 
     @property
+    def assigned_between(self) -> tuple[str, str] | None:
+        """The first and the last day on which the names were assigned that it names.
+
+        Days that it leaves open are `00` and `99`; None if its scheme has no dates.
+        """
+
+    @property
     def assigned_under(self) -> str:
         """The text that rights are compared with: the authority, or a text that begins with it."""
 

@@ -191,6 +191,11 @@ class Keyed(msgspec.Struct, frozen=True, gc=False, eq=False, order=False):
         return None
 
     @property
+    def assigned_between(self) -> tuple[str, str] | None:
+        """None: the usual name has no date."""
+        return None
+
+    @property
     def assigned_under(self) -> str:
         """The key: rights to the usual name are granted by its beginning."""
         return self.key

@@ -53,6 +53,7 @@ from perdure.ids.pdi_key import (
 from perdure.ids.pdi_mistake import DEEPEST, find_mistake
 from perdure.ids.scheme import NewName
 
+_FIRST_DAY, _LAST_DAY = "0000-00-00", "9999-99-99"
 _LONGEST_INT = 640  # digits that int() accepts under every limit that Python can be started with
 
 
@@ -182,6 +183,18 @@ class Pdi(Keyed, frozen=True, gc=False, eq=False):
         """The day of minting, `1997-09-01`; None for a pattern of days, and after the year 9999."""
         day = self.calendar_day
         return None if day is None else day.isoformat()
+
+    @property
+    def assigned_between(self) -> tuple[str, str]:
+        """The first and the last day that its date allows.
+
+        >>> parse_pdi("pdi://oma.eop.gov.us/1993/02/").assigned_between
+        ('1993-02-00', '1993-02-99')
+        >>> parse_pdi("pdi://oma.eop.gov.us/1993/02/01/1").assigned_between
+        ('1993-02-01', '1993-02-01')
+        """
+        fixed = (self.date or "").partition("*")[0].strip("/").replace("/", "-")
+        return fixed + _FIRST_DAY[len(fixed) :], fixed + _LAST_DAY[len(fixed) :]
 
     @property
     def serial(self) -> int | None:

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 from urllib.parse import unquote
 
 import msgspec
 
-from perdure.errors import PerdureError, UnknownScheme
+from perdure.errors import MalformedIdentifier, PerdureError, UnknownScheme
 from perdure.errors.assertions import (
     AssertionMalformed,
     AssertionTooLong,
@@ -25,6 +26,7 @@ from perdure.errors.assertions import (
     MotivationUnknown,
 )
 from perdure.ids import Identifier, parse
+from perdure.ids.name_set import read_set
 from perdure.ids.urls import deurlify, find_path
 from perdure.parts.annotation import read_annotation
 
@@ -44,7 +46,10 @@ PREFIXES = {
     "prov": "http://www.w3.org/ns/prov#",
     "dcterms": "http://purl.org/dc/terms/",
 }
-"""The prefixes of motivations. A document may declare them, but not others, in its context."""
+"""The prefixes of motivations. A document may declare them, and those of `VOCABULARIES`, but not
+others, in its context."""
+VOCABULARIES = {"pd": "urn:perdure:delegation#"}
+"""The prefixes of words in bodies (`perdure.model.delegations`)."""
 STANDARD = (
     "assessing",
     "bookmarking",
@@ -63,10 +68,11 @@ STANDARD = (
 """The motivations of Web Annotation Data Model section 3.3.5."""
 RETRACTS = f"{PREFIXES['cito']}retracts"
 SUPERSEDES = f"{PREFIXES['dcterms']}replaces"
+DELEGATES = f"{PREFIXES['prov']}actedOnBehalfOf"
 MOTIVATIONS = {word: _OA + word for word in STANDARD} | {
     "retracts": RETRACTS,
     "supersedes": SUPERSEDES,
-    "delegates": f"{PREFIXES['prov']}actedOnBehalfOf",
+    "delegates": DELEGATES,
     "signs": "https://w3id.org/security#proof",
 }
 """The IRI of each word that is a motivation."""
@@ -227,7 +233,7 @@ def _check_contexts(contexts: list[object]) -> None:
         if not isinstance(one, dict):
             raise ContextUnknown(context=str(one))
         for word, meaning in one.items():
-            if (PREFIXES | MOTIVATIONS).get(word) != meaning:
+            if (PREFIXES | MOTIVATIONS | VOCABULARIES).get(word) != meaning:
                 raise ContextUnknown(context=f"{word}: {meaning}")
 
 
@@ -268,10 +274,24 @@ def _make_target(iri: object, place: str, selectors: list[object]) -> AssertionT
     selected = [one for one in selectors if isinstance(one, dict)]
     if len(selected) < len(selectors):
         raise AssertionMalformed(place="selector", expected="an object")
-    identifier = find_identifier(iri)
+    identifier = None if _is_beginning(iri) else find_identifier(iri)
     if identifier is not None and identifier.fragment is None and len(selected) == 1:
         identifier = _narrow_target(identifier, selected[0])
     return AssertionTarget(iri=iri, identifier=identifier, selectors=tuple(selected))
+
+
+def _is_beginning(iri: str) -> bool:
+    """Return True if an IRI is the beginning of names, and not a name: `URN:IANA:42117::*`."""
+    if not iri.endswith("*"):
+        return False
+    try:
+        parse(iri)
+    except MalformedIdentifier:
+        with suppress(PerdureError):
+            return bool(read_set(iri))
+    except UnknownScheme:
+        pass
+    return False
 
 
 def find_identifier(iri: str) -> Identifier | None:

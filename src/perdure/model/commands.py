@@ -101,6 +101,8 @@ class Mint(Command, frozen=True, kw_only=True, tag="mint"):
     day: str = ""
     """The past day of the series under which the name is given (`1997/09/01`); empty: today.
     # ruling: pdi-retrospective"""
+    delegates: bool = False
+    """The document is a delegation that this registry is to follow."""
 
 
 class Register(Command, frozen=True, kw_only=True, tag="register"):

@@ -294,6 +294,9 @@ class Record(StoredValue, frozen=True, kw_only=True):
     broken: Tombstone | None = None
     """The reason why the last location of no particular version was broken, if nothing else was
     bound."""
+    delegates: bool = False
+    """Its document is a delegation, or ends one, and this registry follows it: the rights of its
+    author were checked (`perdure.model.delegations`)."""
 
     def version(self, number: int) -> Version | None:
         return next((held for held in self.versions if held.number == number), None)

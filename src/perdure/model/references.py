@@ -16,6 +16,10 @@ PROPOSAL = "proposal:"
 """The reference by which the records with a proposed withdrawal are found."""
 ASSERTION = "assertion:"
 """The reference by which the records are found that may be assertions."""
+DELEGATION = "delegation:"
+"""The reference by which the records of delegations are found."""
+WITHDRAWN_DELEGATION = "delegation:withdrawn"
+"""The reference of those that were withdrawn, beside the other one, which they may keep."""
 _ASSERTION = "application/ld+json"
 EQUAL = "equal:"
 """Before an `equal_key`: the reference by which a name is found under the spelling of an equal."""
@@ -41,6 +45,9 @@ def list_references(record: Record) -> set[str]:
             found.update(list_target_references(kind, parse(target)))
     if record.proposal is not None:
         found.add(PROPOSAL)
+    if record.delegates:
+        is_held = record.tombstone is None and record.newest is not None
+        found.update((DELEGATION,) if is_held else (DELEGATION, WITHDRAWN_DELEGATION))
     for value in record.values:
         if value.format == "string" and len(value.data) <= _LONGEST_SOUGHT:
             found.add(f"value:{value.type}:{value.data}")

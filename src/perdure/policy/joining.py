@@ -83,6 +83,7 @@ def join_records(
         targets=tuple(dict.fromkeys((*held.targets, *more.targets))),
         tombstone=_join_endings(identifier, held.tombstone, more.tombstone),
         broken=held.broken or more.broken,
+        delegates=held.delegates or more.delegates,
     )
     return drop_false_erasures(joined)
 

@@ -35,7 +35,7 @@ from perdure.model.changes import RULE, TOKEN, Deed, Line
 from perdure.model.commands import Content, Outcome, Receipt, make_representation
 from perdure.model.reading_rules import ReadingRule
 from perdure.model.records import Correction, Record, Representation, Token, Tombstone
-from perdure.model.references import EQUAL, list_references
+from perdure.model.references import DELEGATION, EQUAL, list_references
 from perdure.policy.proposals import check_alone
 from perdure.storage.byte_ports import (
     Bytes,
@@ -59,6 +59,7 @@ _MOST_DAYS = 1000
 
 MINT, RESERVE, IMPORT = "mint", "reserve", "import"
 """Acts of changes that bring new records."""
+_DELEGATION = reference_hash(DELEGATION)
 
 
 class DocumentRun:
@@ -309,6 +310,8 @@ class Ledger:
         if rows:
             self.journal.add_run(rows, Deed(IMPORT, self.now, by))
         self.journal.stage_references(refers)
+        if any(reference == _DELEGATION for reference, _ in refers):
+            self._revised = True
         self.recount_serials()
         self._named.clear()
 
@@ -384,6 +387,10 @@ class Ledger:
         """Add or replace a token. It counts as a change, since caches may have the old one."""
         self._flush_records()
         self.journal.save_token(token, before, Deed(TOKEN, self.now, by))
+        self._revised = True
+
+    def note_revision(self) -> None:
+        """Tell the caches of all processes that what they know may have changed."""
         self._revised = True
 
     def save_rule(self, key: str, rule: ReadingRule) -> int:

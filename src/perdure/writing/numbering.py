@@ -50,6 +50,7 @@ def find_common(owned: tuple[str, ...], command: Command) -> Mint | str | None:
         or command.about is not None
         or command.later
         or command.day
+        or command.delegates
         or command.authority not in owned
     ):
         return None

@@ -353,6 +353,7 @@ class Registrar:
             metadata=command.metadata,
             targets=tuple(map(str, command.targets)) if isinstance(command, Mint) else (),
             about=_read_description(command) if isinstance(command, Mint) else None,
+            delegates=isinstance(command, Mint) and command.delegates,
         )
         if command.locations:
             record, _ = binding.bind_locations(identifier, record, command.locations)
@@ -367,6 +368,8 @@ class Registrar:
                 record = self._with_bytes(identifier, record, one)
             format = plan.fresh[0].format
         self._ledger.add_record(identifier.key, record, _name_act(command))
+        if record.delegates:
+            self._ledger.note_revision()  # caches know where names lead
         self._shares.note_names(command.bearer)
         self._ledger.note_name(identifier, self._day)
         name = identifier
@@ -651,6 +654,8 @@ def _name_act(command: Mint | Register) -> str:
     """The act of the change: a name under a past day has its own.  # ruling: pdi-retrospective"""
     if isinstance(command, Register):
         return "register"
+    if command.delegates:
+        return "delegate"
     return "retrospect" if command.day else "mint"
 
 

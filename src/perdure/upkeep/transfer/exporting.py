@@ -128,6 +128,7 @@ def _make_line(identifier: Identifier, record: Record, contents: tuple[LineConte
         values=record.values,
         withdrawn=_list_withdrawals(record),
         broken=_list_endings(record.broken, ((one.number, one.broken) for one in record.versions)),
+        delegates=record.delegates,
     )
 
 

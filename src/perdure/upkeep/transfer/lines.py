@@ -171,6 +171,8 @@ class Line(_Strict, frozen=True, kw_only=True):
     withdrawn: tuple[LineEnding, ...] = ()
     broken: tuple[LineEnding, ...] = ()
     """Versions or resources that were bound only to a location that was broken."""
+    delegates: bool = False
+    """Its document is a delegation that the registry follows."""
 
     @property
     def names_file(self) -> bool:

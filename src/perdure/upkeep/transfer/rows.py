@@ -207,6 +207,7 @@ def _make_full_row(identifier: Identifier, line: Line, number: int, terms: Terms
         metadata=line.metadata,
         targets=tuple(str(parse(target)) for target in line.targets),
         drifted=tuple(_read_drift(one, terms) for one in line.drifted),
+        delegates=line.delegates,
     )
     for said in _list_descriptions(identifier, line):
         record = levels.put_description(record, said)

@@ -1,0 +1,232 @@
+"""The delegations of a registry: read once, and again when one was added or withdrawn.
+
+How it works: the records of delegations and of their revocations have a reference of their own
+(`perdure.model.references.DELEGATION`), so a registry without any costs one look-up. Their
+documents never change, so what was read is kept until the list of these records differs. A server
+looks nothing up while its count of revisions is the same (`watch_revisions`).
+
+What must stay true: only documents whose authors had the right to delegate count
+(`Record.delegates`), whatever other assertions say. A damaged document stops no other.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from perdure.errors import Corrupt, PerdureError
+from perdure.ids import Identifier
+from perdure.ids.name_set import NameSet
+from perdure.model.assertions import Assertion, read_assertion
+from perdure.model.delegations import Delegation, HeldDelegation, Revocation, read_delegation
+from perdure.model.records import Record, Representation
+from perdure.model.references import DELEGATION, WITHDRAWN_DELEGATION
+from perdure.policy.delegating import (
+    DelegationIndex,
+    choose_for_reading,
+    choose_for_writing,
+    choose_hand_over,
+)
+from perdure.policy.naming import identify_record, qualify_identifier
+from perdure.storage.ports import Records
+
+ReadBytes = Callable[[Representation], bytes]
+
+
+class _Document(NamedTuple):
+    """A document that delegates, or that ends a delegation."""
+
+    identifier: Identifier
+    said: Delegation | Revocation | Assertion
+    by: str
+    at: str
+    order: tuple[int, int, str, str]
+    """The place of its change, its time, and its key."""
+
+
+class Delegations:
+    """The delegations of one registry. Safe to use from several threads."""
+
+    def __init__(
+        self, records: Records, read_bytes: ReadBytes, clock: Callable[[], datetime]
+    ) -> None:
+        self._records = records
+        self._read_bytes = read_bytes
+        self._clock = clock
+        self._loading = threading.Lock()
+        self._known: tuple[tuple[str, ...], DelegationIndex] = ((), DelegationIndex())
+        self._count_revisions: Callable[[], int] | None = None
+        self._counted: int | None = None
+        self._documents: dict[str, _Document | None] = {}
+
+    def watch_revisions(self, count: Callable[[], int]) -> None:
+        """Read the registry only if a number has changed, as it does with every delegation."""
+        self._count_revisions = count
+        self._counted = None
+
+    @property
+    def today(self) -> str:
+        """The day, in UTC, that decides which delegations hold."""
+        return self._clock().astimezone(UTC).date().isoformat()
+
+    def load_index(self) -> DelegationIndex:
+        """Return all delegations, as the registry has them now."""
+        count = None if self._count_revisions is None else self._count_revisions()
+        if count is not None and count == self._counted:
+            return self._known[1]
+        keys = self._list_keys()
+        if keys != self._known[0]:
+            with self._loading:
+                self._known = (keys, DelegationIndex(self._read_all(keys)))
+        self._counted = count  # read before the look-up, so a later change is not missed
+        return self._known[1]
+
+    def _list_keys(self) -> tuple[str, ...]:
+        keys = tuple(self._records.find_referring(DELEGATION))
+        if not keys:
+            return keys
+        gone = set(self._records.find_referring(WITHDRAWN_DELEGATION))
+        return tuple(key for key in keys if key not in gone)
+
+    def list_all(self) -> tuple[HeldDelegation, ...]:
+        """Return all delegations, the oldest first; also those that hold no more, or not yet."""
+        return self.load_index().held
+
+    def list_in_force(self, day: str = "") -> list[HeldDelegation]:
+        """Return the delegations that hold on a day (by default today), the oldest first."""
+        day = day or self.today
+        return [one for one in self.list_all() if one.is_in_force(day)]
+
+    def list_covering(self, name: Identifier, day: str = "") -> list[HeldDelegation]:
+        """Return the delegations that cover a name or an interval, the most specific first."""
+        index = self.load_index()
+        return index.list_covering(name, day or self.today) if index.held else []
+
+    def list_touching(self, names: NameSet, day: str = "") -> list[HeldDelegation]:
+        """Return the delegations in force that may cover some names of a set."""
+        index = self.load_index()
+        return index.list_touching(names, day or self.today) if index.held else []
+
+    def find_reading(self, name: Identifier) -> HeldDelegation | None:
+        """Return the delegation that answers readers of a name that is unknown here."""
+        return choose_for_reading(self.list_covering(name))
+
+    def find_writing(self, name: Identifier) -> HeldDelegation | None:
+        """Return the delegation that answers writers of a name."""
+        return choose_for_writing(self.list_covering(name))
+
+    def find_hand_over(self, name: Identifier) -> HeldDelegation | None:
+        """Return the delegation that precedes the record of a name that is here."""
+        index = self.load_index()
+        if not index.has_hand_overs:
+            return None
+        return choose_hand_over(index.list_covering(name, self.today))
+
+    def find_delegation(self, name: Identifier) -> HeldDelegation | None:
+        """Return the delegation that a name names; None if it names something else."""
+        return next((one for one in self.list_all() if name.matches(one.identifier)), None)
+
+    # reading
+    # -------
+
+    def _read_all(self, keys: tuple[str, ...]) -> Iterator[HeldDelegation]:
+        """Read the delegations that are new, and note what ended any of them."""
+        self._documents = {
+            key: self._documents[key] if key in self._documents else self._read_document(key)
+            for key in keys
+        }
+        said = [one for one in self._documents.values() if one is not None]
+        numbered = {
+            one.identifier.key: HeldDelegation(
+                identifier=one.identifier,
+                delegation=one.said,
+                by=one.by,
+                at=one.at,
+                order=order,
+            )
+            for order, one in enumerate(sorted(said, key=lambda one: one.order))
+            if isinstance(one.said, Delegation)
+        }
+        for one in said:
+            _end_delegations(numbered, one)
+        return iter(numbered.values())
+
+    def _read_document(self, key: str) -> _Document | None:
+        """Read version 1 of a document; None if it is damaged, withdrawn or not a delegation."""
+        try:
+            record = self._find_first(key)
+            version = record.version(1) if record is not None else None
+            if record is None or version is None or version.tombstone is not None:
+                return None
+            held = version.representations[0]
+            identifier = qualify_identifier(identify_record(key, record), 1, held.format)
+            assertion = read_assertion(self._read_bytes(held))
+            change = self._records.find_change(key, 1)
+        except (Corrupt, PerdureError, IndexError):
+            return None
+        said: Delegation | Revocation | Assertion = assertion
+        with suppress(PerdureError):  # a retraction, or written by a later release
+            said = read_delegation(assertion)
+        mark = (change.mark.epoch, change.mark.number) if change else (0, 0)
+        return _Document(identifier, said, record.by, record.at, (*mark, record.at, key))
+
+    def _find_first(self, key: str) -> Record | None:
+        """The first revision of a record, with the places of its bytes now."""
+        record = self._records.find_record(key)
+        if record is None or record.revision == 1:
+            return record
+        first = self._records.list_revisions(key)[0]
+        return replace(record, at=first.at, by=first.by)
+
+
+def _end_delegations(numbered: dict[str, HeldDelegation], end: _Document) -> None:
+    """Note the day on which a revocation, or a retraction by the same actor, ends delegations."""
+    said, day = end.said, end.at[:10]
+    ended: tuple[Identifier, ...] = ()
+    if isinstance(said, Revocation):
+        ended, day = (said.delegation,), said.effective or day
+    elif isinstance(said, Assertion):
+        ended = tuple(one for one in said.about if said.retracts(one))
+    for one in ended:
+        held = numbered.get(one.key)
+        if held is None or not one.matches(held.identifier):
+            continue
+        if isinstance(said, Assertion) and held.by != end.by:
+            continue
+        if not held.ended or day < held.ended:
+            numbered[one.key] = replace(held, ended=day, ended_by=end.identifier)
+
+
+def describe_delegation(held: HeldDelegation, day: str) -> dict[str, object]:
+    """Return a delegation as every interface shows it in JSON."""
+    said = held.delegation
+    return {
+        "identifier": str(held.identifier),
+        "names": str(said.names),
+        "subseries": said.has_subseries,
+        "first_day": said.first_day or None,
+        "last_day": said.last_day or None,
+        "role": said.role,
+        "how": said.how,
+        "resolvers": [
+            {
+                "url": one.base,
+                "kind": one.kind,
+                "priority": one.priority,
+                "weight": one.weight,
+            }
+            for one in said.resolvers
+        ],
+        "effective": held.effective,
+        "ended": held.ended or None,
+        "ended_by": None if held.ended_by is None else str(held.ended_by),
+        "in_force": held.is_in_force(day),
+        "by": held.by,
+        "at": held.at,
+        "reason": said.reason,
+    }

@@ -1,0 +1,133 @@
+"""Delegating names to other resolvers, and ending that: what the commands and the server do.
+
+How it works: a delegation is an assertion (`perdure.model.delegations`), stored as a document of
+its own whose record says that this registry follows it. If a key is given, a signature of the
+document is stored, too. `revoke_delegation` stores a further document, which ends it on a day.
+
+What must stay true: callers have checked the right to delegate. A delegation
+that must be signed (its series has a list of allowed signers) is refused without a signature that
+would count, before anything is stored.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from perdure.errors.delegations import DelegationMalformed, DelegationUnsigned, NotADelegation
+from perdure.ids import Identifier, parse
+from perdure.model.commands import Mint, Receipt
+from perdure.model.delegations import (
+    Delegation,
+    HeldDelegation,
+    Revocation,
+    check_day,
+    write_delegation,
+    write_revocation,
+)
+from perdure.model.records import LOCAL
+from perdure.model.timestamps import format_timestamp
+from perdure.policy.named_parts import Name
+from perdure.registry import Registry
+from perdure.upkeep.asserting import make_assertion_content
+from perdure.upkeep.signing import attach_signature, choose_series, make_statement
+
+if TYPE_CHECKING:
+    from perdure.signing.signers import Signer
+
+
+def delegate_names(
+    registry: Registry,
+    delegation: Delegation,
+    *,
+    signer: Signer | None = None,
+    series: str = "",
+    by: str = LOCAL,
+    once: str | None = None,
+) -> Receipt:
+    """Delegate names to other resolvers. `series` is that of the document.
+
+    Raises DelegationUnsigned if the series of the names has a list of allowed signers that does not
+    have the key, or if there is no key; UnknownAuthority if the registry has no series.
+    """
+    example = delegation.names.example
+    _check_signer(registry, example, signer)
+    created = format_timestamp(registry.clock())
+    data = write_delegation(delegation, created=created)
+    title = f"Delegation of {delegation.names} to {delegation.resolvers[0].base}"
+    return _store(registry, example, data, title, signer, series, by, once)
+
+
+def revoke_delegation(
+    registry: Registry,
+    name: Identifier,
+    *,
+    effective: str = "",
+    reason: str = "",
+    signer: Signer | None = None,
+    by: str = LOCAL,
+    once: str | None = None,
+) -> Receipt:
+    """End a delegation from a day on, by default from today. What was before stays as it is.
+
+    Raises NotADelegation, DelegationMalformed if the day is past, or as `delegate_names`.
+    """
+    held = find_held(registry, name)
+    check_day("effective", effective)
+    today = registry.delegations.today
+    if effective and effective < today:
+        raise DelegationMalformed(place="effective", expected=f"today ({today}) or a later day")
+    _check_signer(registry, held.delegation.names.example, signer)
+    created = format_timestamp(registry.clock())
+    revocation = Revocation(delegation=held.identifier, effective=effective, reason=reason)
+    data = write_revocation(revocation, created=created)
+    title = f"End of the delegation {held.identifier}"
+    return _store(registry, held.identifier, data, title, signer, "", by, once)
+
+
+def find_held(registry: Registry, name: Identifier) -> HeldDelegation:
+    """Return the delegation that a name names. Raises NotADelegation."""
+    held = registry.delegations.find_delegation(name)
+    if held is None:
+        raise NotADelegation(identifier=str(name))
+    return held
+
+
+def _check_signer(registry: Registry, example: Identifier, signer: Signer | None) -> None:
+    """Raise DelegationUnsigned if the names need a signature that the key cannot make."""
+    if registry.settings.find_signers(example) is None:
+        return
+    trust = registry.signatures.load_trust(example)
+    if not trust.versions:
+        return
+    if signer is None or not trust.versions[-1].signers.find_signers(signer.key.fingerprint):
+        raise DelegationUnsigned(identifier=str(example))
+
+
+def _store(
+    registry: Registry,
+    about: Identifier,
+    data: bytes,
+    title: str,
+    signer: Signer | None,
+    series: str,
+    by: str,
+    once: str | None,
+) -> Receipt:
+    receipt = registry.door.execute_command(
+        Mint(
+            authority=series or choose_series(registry, about),
+            contents=(make_assertion_content(data),),
+            metadata={"title": title},
+            delegates=True,
+            by=by,
+            once=once,
+        )
+    )
+    if signer is not None:
+        from perdure.signing.document import join_signature
+
+        named = Name(parse(receipt.identifier))
+        made = make_statement(registry, named, signer.key.fingerprint, "issuer")
+        signed = join_signature(made, signer.sign_statement(made))
+        attach_signature(registry, made.identifier, str(signed).encode(), series=series, by=by)
+    return receipt

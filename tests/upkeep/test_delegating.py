@@ -1,0 +1,116 @@
+"""Delegations in a registry: recorded, read, revoked, signed, exported."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.conftest import TODAY, Clock, Desk, text
+
+from perdure.errors.delegations import DelegationMalformed, NotADelegation
+from perdure.ids import parse
+from perdure.ids.name_set import read_set
+from perdure.model.delegations import Delegation, make_delegation, read_resolver, write_delegation
+from perdure.upkeep.asserting import make_assertion_content
+from perdure.upkeep.delegating import delegate_names, revoke_delegation
+
+OLD = "pdi://oma.eop.gov.us/1993/"
+NAME = f"{OLD}01/20/1"
+
+
+def make(
+    names: str = OLD, to: str = "https://resolver.archives.example", **terms: Any
+) -> Delegation:
+    return make_delegation(read_set(names), (read_resolver(to),), **terms)
+
+
+def find_base(desk: Desk, name: str = NAME) -> str:
+    held = desk.registry.delegations.find_reading(parse(name))
+    return held.delegation.resolvers[0].base if held else ""
+
+
+def test_a_delegation_is_a_document_and_one_numbered_change(desk: Desk) -> None:
+    head = desk.registry.head()
+    receipt = delegate_names(desk.registry, make(), by="ann")
+    (change,) = desk.registry.changes(head.mark if head else None)
+    assert (change.act, change.actor) == ("delegate", "ann")
+    (held,) = desk.registry.delegations.list_all()
+    assert (str(held.identifier), held.by) == (receipt.identifier, "ann")
+    assert held.delegation == make()
+    assert find_base(desk) == "https://resolver.archives.example/"
+    assert find_base(desk, "pdi://oma.eop.gov.us/1994/01/20/1") == ""
+    assert [
+        str(one.identifier) for one in desk.registry.assertions.list_assertions(parse(NAME))
+    ] == [receipt.identifier]
+
+
+def test_an_assertion_of_a_depositor_delegates_nothing(desk: Desk) -> None:
+    """ "only documents whose authors had the right to delegate count" """
+    data = write_delegation(make())
+    desk.mint(make_assertion_content(data))
+    desk.mint(text("x"))
+    assert desk.registry.delegations.list_all() == ()
+
+
+def test_a_revocation_ends_it_for_the_days_to_come(desk: Desk, clock: Clock) -> None:
+    """ "revocable for the days to come" """
+    name = parse(delegate_names(desk.registry, make()).identifier)
+    revoke_delegation(desk.registry, name, effective="2026-12-24", reason="moved on")
+    (held,) = desk.registry.delegations.list_all()
+    assert held.ended == "2026-12-24"
+    assert find_base(desk)
+    clock.set("2026-12-24T00:00:00")
+    assert not find_base(desk)
+
+
+def test_a_retraction_by_its_actor_ends_it_and_by_others_does_not(desk: Desk) -> None:
+    receipt = delegate_names(desk.registry, make(), by="ann")
+    revoke_delegation(desk.registry, parse(receipt.identifier))
+    assert not find_base(desk)
+    with pytest.raises(NotADelegation):
+        revoke_delegation(desk.registry, parse(f"{TODAY}/2"))
+    with pytest.raises(NotADelegation):
+        revoke_delegation(desk.registry, parse(NAME))
+
+
+def test_a_revocation_is_not_of_days_past(desk: Desk) -> None:
+    name = parse(delegate_names(desk.registry, make()).identifier)
+    for day in ("2026-01-01", "x"):
+        with pytest.raises(DelegationMalformed):
+            revoke_delegation(desk.registry, name, effective=day)
+    assert find_base(desk)
+
+
+def test_a_withdrawn_delegation_delegates_nothing(desk: Desk) -> None:
+    receipt = delegate_names(desk.registry, make())
+    assert find_base(desk)
+    desk.withdraw(receipt.identifier.partition(".jsonld")[0])
+    assert not find_base(desk)
+
+
+def test_all_kinds_of_names_are_delegated_by_a_registry_without_them(desk: Desk) -> None:
+    names = {
+        "hdl:4263537/": "hdl:4263537/4000",
+        "ark:12148/b5*": "ark:/12148/b51",
+        "URN:IANA:42117::*": "URN:IANA:42117::report-7:::",
+        "pdi://nara.gov.us/": "pdi://nara.gov.us/2001/01/20/1",
+    }
+    for at, one in enumerate(names):
+        delegate_names(desk.registry, make(one, f"https://r{at}.example"))
+    assert [find_base(desk, one)[8:10] for one in names.values()] == ["r0", "r1", "r2", "r3"]
+
+
+def test_the_order_of_delegations_is_that_of_their_changes(desk: Desk) -> None:
+    for at in range(12):
+        delegate_names(desk.registry, make(to=f"https://r{at}.example"))
+    assert find_base(desk) == "https://r11.example/"
+
+
+def test_an_open_registry_learns_of_new_delegations(desk: Desk) -> None:
+    counts = [0]
+    desk.registry.delegations.watch_revisions(lambda: counts[0])
+    assert not find_base(desk)
+    delegate_names(desk.registry, make())
+    assert not find_base(desk)  # nobody told of a revision
+    counts[0] += 1
+    assert find_base(desk)
