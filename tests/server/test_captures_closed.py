@@ -14,6 +14,7 @@ from tests.archives.warcs import Warc
 from tests.server.conftest import Answer
 from tests.server.deployment import Deployment, deployed, problem
 from tests.server.test_withholding import configure
+from tests.server.write_ways import ask, ask_plainly, count_fast
 
 from perdure.ids import parse
 from perdure.model.assertions import CONTEXT
@@ -276,6 +277,35 @@ def test_answers_that_no_rule_decides_are_stored(site: Deployment, restrict: Any
     restrict(SECRET, "exact", by_token=True)
     answer = site.get(f"/replay/{at(2016)}id_/{PAGE}")
     assert answer.headers["cache-control"].startswith("public, max-age=")
+
+
+def test_lists_of_captures_without_rules_stay_on_the_fast_way(
+    site: Deployment, restrict: Any
+) -> None:
+    """Rules about other captures change neither the answer nor the way by which it is given."""
+
+    def ask_twice(uri: str) -> tuple[Answer, Answer, int]:
+        before = count_fast(site, "bytes")
+        request = f"GET /cdx?url={uri} HTTP/1.1\r\nHost: a\r\n\r\n".encode()
+        [answer], plain = ask(site, request), ask_plainly(site, request)
+        return answer, plain, count_fast(site, "bytes") - before
+
+    alone, _, _ = ask_twice(PAGE)
+    restrict(SECRET, "exact", last="2014")
+    restrict(f"pwid:{OWN}:2014-01-26T20.06.24Z:part:{SECRET}", by_token=True)
+    answer, plain, fast = ask_twice(PAGE)
+    assert (answer.body, fast) == (plain.body, 1)
+    assert answer.body == alone.body
+    fields = {**answer.headers, "date": "", "connection": "close"}
+    assert fields == {**plain.headers, "date": ""}
+    assert "cache-control" not in answer.headers
+    for uri in (SECRET, f"urn:text:{SECRET}"):
+        answer, plain, fast = ask_twice(uri)
+        assert (answer.body, fast) == (plain.body, 0)
+        assert answer.headers["cache-control"] == "private, no-store"
+    restrict(f"pwid:{OWN}:2019*", by_token=True)
+    answer, plain, fast = ask_twice(PAGE)
+    assert (len(answer.body.splitlines()), fast) == (len(YEARS), 0)
 
 
 def test_a_registered_capture_is_closed_in_lists_and_to_statements_about_it(

@@ -146,6 +146,22 @@ class CaptureRules:
             rule for rule in self._scopes if any(covers_object(rule.about, one) for one in names)
         ]
 
+    def govern(self, captures: Iterable[Capture]) -> bool:
+        """Return True if a rule in force may be about one of some captures.
+
+        Call `refresh` first. A rule about an address is taken to be about all of its captures.
+        """
+        seen: dict[str, bool] = {}
+        for one in captures:
+            if one.key not in seen:  # captures of one address are next to each other
+                seen[one.key] = bool(self.list_about(one.key))
+            page = find_page(one.uri)
+            if seen[one.key] or (page is not None and self.list_about(make_url_key(page))):
+                return True
+            if self._scopes and self.list_scopes(one.uri, one.time):
+                return True
+        return False
+
     @property
     def has_scopes(self) -> bool:
         """True if a rule in force is about a scope with PWIDs of the archive."""

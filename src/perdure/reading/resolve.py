@@ -24,7 +24,7 @@ face gives the same answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -60,6 +60,7 @@ from perdure.reading.resolved import Resolved
 from perdure.storage.ports import Records
 
 if TYPE_CHECKING:
+    from perdure.archives.port import Capture
     from perdure.reading.capture_guarding import CaptureGuard, CaptureRules
 
 _MOST_ALIASES = 8
@@ -151,9 +152,11 @@ class ReadDoor:
 
         return CaptureRules(self._records, self.rules, self._archives)
 
-    def has_capture_rules(self) -> bool:
-        """Return True if a reading rule may be about captures."""
-        return bool(self._records.find_last_rule()) and self.capture_rules.refresh()
+    def governs_captures(self, captures: Sequence[Capture]) -> bool:
+        """Return True if a reading rule may be about one of some captures."""
+        if not self._records.find_last_rule() or not self.capture_rules.refresh():
+            return False
+        return self.capture_rules.govern(captures)
 
     def find_capture_guard(
         self, reader: Reader, note: Callable[[], None] = lambda: None

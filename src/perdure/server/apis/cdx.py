@@ -71,15 +71,17 @@ async def list_captures(service: Service, request: Request) -> Answer:
 def answer_at_once(registry: Registry, query: cdx.CdxQuery) -> Answer | None:
     """Answer at once a query for a few captures of one URL that are kept here.
 
-    Returns None for all other queries, and if there are reading rules about captures. Raises
+    Returns None for all other queries, and if a reading rule is about the captures. Raises
     Unavailable.
     """
     if not query.is_direct or query.counts or registry.settings.capture_index:
         return None
-    if not registry.has_open_captures or registry.reading.has_capture_rules():
+    if not registry.has_open_captures:
         return None
     found = list(islice(cdx.select_captures(registry.archive.captures, query), _FEW + 1))
     if not found or len(found) > _FEW or query.shows_resume:
+        return None
+    if registry.reading.governs_captures(found):  # asked last: rules are at least as new
         return None
     body = b"".join(map(cdx.choose_writer(query), found))
     return make_answer(HTTPStatus.OK, cdx_lines.MEDIA_TYPES[query.output], body, _ANY_ORIGIN)
