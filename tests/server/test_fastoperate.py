@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -203,6 +205,86 @@ def test_a_post_is_never_a_put(site: Deployment, secret: str) -> None:
     )
     assert [one.status for one in answers] == [201, 405, 400]
     assert count_fast(site, "mint") - before == 1
+
+
+PUTS: list[tuple[str, bytes, tuple[str, ...], int]] = [
+    ("", b"<p>second</p>", ("Content-Type: text/html; charset=utf-8",), 201),
+    ("", b"<p>third</p>", ("Content-Type: text/html", "Content-Language: en"), 201),
+    (".html.4", b"<p>fourth</p>", (), 201),
+    ("", b"\x89PNG", ("Content-Type: image/png", 'If-Match: "r4"'), 201),
+    (".html.5", b"<p>fifth</p>", ("Idempotency-Key: NAME",), 201),
+    (".html.5", b"<p>fifth</p>", ("Idempotency-Key: NAME",), 201),
+    ("", b"{}", ("Content-Type: application/json", "If-None-Match: *", "If-Match: *"), 412),
+    ("", b"{}", ("Content-Type: application/json", 'If-Match: "r1"'), 412),
+    (".html.9", b"<p>ninth</p>", (), 404),
+    (".html.1", b"<p>other</p>", (), 201),
+    ("", "Grüße".encode(), ("Content-Type: text/plain",), 201),
+    ("", b"plain", (), 201),
+    ("", b'{"@context":{}}', ("Content-Type: application/ld+json",), 201),
+    ("?info", b"x", ("Content-Type: image/png",), 400),
+    ("#char=0,1", b"x", ("Content-Type: image/png",), 405),
+    (".html.6", b"x", ("Content-Type: image/png",), 400),
+    ("", b"x", ("Content-Type: image/png", "Content-Range: bytes 0-1/2"), 400),
+    ("", b"x" * 40_000, ("Content-Type: image/png",), 201),
+]
+"""Uploads to a known name, in this order, and their status."""
+
+
+def test_bytes_are_put_into_a_known_name(site: Deployment, secret: str) -> None:
+    """Version by version: the answers, the records and the bytes are the same."""
+    first = ("Content-Type: text/html; charset=utf-8",)
+    names = []
+    for _ in WAYS:
+        made = ask_plainly(
+            site, write(secret, f"pdi://{SERIES}/", b"<p>first</p>", *first, method="PUT")
+        )
+        names.append(re.sub(r"\.html\.1$", "", json.loads(made.body)["identifier"]))
+    taken = []
+    for number, (rest, body, fields, status) in enumerate(PUTS):
+        before = count_fast(site, "operation")
+        requests = [
+            write(
+                secret,
+                name + rest,
+                body,
+                *(one.replace("NAME", f"{name}-key") for one in fields),
+                method="PUT",
+            )
+            for name in names
+        ]
+        [one], other = ask(site, requests[0]), ask_plainly(site, requests[1])
+        assert one.status == status, (number, one)
+        assert comparable(one, names[0]) == comparable(other, names[1])
+        taken.append(count_fast(site, "operation") - before)
+    assert [number for number, one in enumerate(taken) if one] == [0, 1, 2, 3, 4, 5, 9]
+    shown = [
+        re.sub(
+            r"20\d\d-[01]\d-[0-9T:.Z]+",
+            "T",
+            hide_way(
+                site.get(f"/{name}?history", f"Authorization: Bearer {secret}").body.decode(), name
+            ),
+        )
+        for name in names
+    ]
+    assert shown[0] == shown[1]
+    for version in (".html.2", ".html.3", ".html.4", ".png.5", ".html.6"):
+        one, other = (site.get(f"/{name}{version}") for name in names)
+        assert (one.status, one.body) == (200, other.body)
+
+
+def test_a_share_that_is_used_up_is_counted_once(tmp_path: Path) -> None:
+    initialise(tmp_path / "registry", series=(SERIES,), handle_prefixes=(PREFIX,))
+    with (tmp_path / "registry/perdure.toml").open("a") as settings:
+        settings.write("mints_per_day = 1\n")
+    with deployed(tmp_path / "registry") as site:
+        secret = site.token("small", authorities=("*",))
+        mint = write(secret, f"pdi://{SERIES}/?mint", {})
+        put = write(secret, f"pdi://{SERIES}/", b"a", "Content-Type: image/png", method="PUT")
+        answers = ask(site, mint, mint, put, mint)
+        assert [one.status for one in answers] == [201, 429, 429, 429]
+        time.sleep(1.1)  # counts are gathered once a second
+        assert read_counter(site, 'perdure_limited_requests_total{limit="mints"}') == 3
 
 
 def test_names_are_minted(site: Deployment, secret: str) -> None:

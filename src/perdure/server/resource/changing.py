@@ -2,7 +2,7 @@
 
 How it works: a query with `metadata` describes the identifier, by PUT or POST, if the token may
 `describe`. POST with `signatures` attaches a signature (`perdure.server.resource.signing`). Any
-other PUT uploads bytes (`perdure.server.resource.writing`), and any other POST is an operation
+other PUT uploads bytes (`perdure.server.resource.uploading`), and any other POST is an operation
 (`perdure.server.resource.operating`).
 
 What must stay true: invalid metadata changes nothing; a merge patch is applied by the write door,
@@ -39,7 +39,7 @@ from perdure.server.common import asking, auth
 from perdure.server.common.answers import Answer
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
-from perdure.server.resource import operating, signing, writing
+from perdure.server.resource import operating, signing, uploading, writing
 from perdure.server.resource.metadata import map_types
 from perdure.server.resource.planning import OpenWrite, PlanLater, PlannedWrite, carry_out
 
@@ -52,7 +52,7 @@ async def answer_put(service: Service, request: Request) -> Answer:
     """Answer PUT: with `?metadata` it describes the identifier, otherwise it uploads bytes."""
     if _is_description(request):
         return await _take_description(service, request)
-    return await writing.put_bytes(service, request)
+    return await uploading.put_bytes(service, request)
 
 
 async def answer_post(service: Service, request: Request) -> Answer:
@@ -68,13 +68,15 @@ async def answer_post(service: Service, request: Request) -> Answer:
 def open_write(service: Service, request: Request) -> OpenWrite | Answer | None:
     """Check PUT or POST in the same way, without waiting.
 
-    Returns None if the plain way must answer: bytes are uploaded, a part must be cut before, or a
-    signature must be judged.
+    Returns None if the plain way must answer: a part must be cut before, or a signature must be
+    judged.
     """
     if _is_description(request):
         described = _check_description(service, request)
         return None if described.level.part else _open_description(service, request, described)
-    if request.method != "POST" or _asks(request, signing.WORD):
+    if request.method == "PUT":
+        return uploading.open_small(service, request)
+    if _asks(request, signing.WORD):
         return None
     return operating.open_operation(service, request)
 

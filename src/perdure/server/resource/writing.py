@@ -1,59 +1,43 @@
-"""PUT: uploaded bytes, and the identifier that they get  # ruling: http-put
+"""What all writes share: the name that is written, conditions, keys, digests, types and receipts.
 
-How it works: the order of the checks is the order of the code. An unknown identifier gets 404
-first, because names are not secret. Then the token is checked, before a byte of the body is read (a
-client that sent `Expect: 100-continue` is spared the upload). Then the bytes pass through a spool,
-which checks their type, length and digests. The result goes to the write door as one command.
+How it works: the functions read one thing each from a request, and refuse it if that is malformed.
+`perdure.server.resource.uploading` calls them for bytes, `perdure.server.resource.operating` for
+operations, and `perdure.server.resource.changing` for descriptions.
 
-What must stay true: memory is bounded whatever is sent; an upload that is cut off, or that does not
-match its digests, leaves nothing behind.
+What must stay true: nothing here waits, or depends on the way by which a request came.
 """
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Callable, Set
-from functools import lru_cache, partial
+from functools import lru_cache
 from http import HTTPStatus
 
 import msgspec
 
 from perdure import formats
 from perdure.errors import (
-    Incomplete,
-    NoSuchVersion,
-    NotAcceptable,
-    NotFound,
-    PerdureError,
     PreconditionFailed,
     UnknownAuthority,
 )
 from perdure.errors.conflicts import AlreadyExists, NewNameHasNoState, StateNotNamed
 from perdure.errors.contents import OneLanguageNeeded
-from perdure.errors.limits import UploadTooLarge
-from perdure.errors.requests import BodyEncoded, BytesPartial, MalformedKey, TrailerNotRead
-from perdure.formats import OCTETS, MediaType, detect
-from perdure.formats.detect import Sampler
+from perdure.errors.requests import BodyEncoded, MalformedKey, TrailerNotRead
+from perdure.formats import MediaType
 from perdure.formats.essence import strip_parameters
-from perdure.ids import Authority, Identifier, load_schemes, parse
+from perdure.ids import Authority, load_schemes, parse
 from perdure.model import assertions
-from perdure.model.assertions import read_assertion
-from perdure.model.commands import Commit, Content, Mint, Outcome, Receipt
+from perdure.model.commands import Outcome, Receipt
 from perdure.model.description_checks import LANGUAGE
-from perdure.model.queries import LOCAL_READER, Query
-from perdure.model.records import Record, Token
-from perdure.policy import naming, rules
-from perdure.reading.targets import Question, read_identifier, read_question, spell_path, spell_uri
+from perdure.model.records import Record
+from perdure.reading.targets import spell_path, spell_uri
 from perdure.registry import Registry
-from perdure.server.common import auth, digests, problems
+from perdure.server.common import digests, problems
 from perdure.server.common.answers import Answer, escape_uri, make_answer
 from perdure.server.common.conditions import make_etag, read_entity_tags
 from perdure.server.common.request import Request
-from perdure.server.common.service import Service
 from perdure.server.common.target_kinds import TargetKind
-from perdure.settings import Settings
-from perdure.storage.spool import Spool
 
 LARGE = 32 * 1024  # bytes; hashing more at once would delay other requests
 _KEY = re.compile(r"[ -~]{1,255}", re.ASCII)
@@ -64,36 +48,6 @@ _REVISION = re.compile(r"r([0-9]{1,18})(?:-.*)?", re.ASCII)
 _SPELLED_ALIKE = re.compile("pdi://[^#?]*+")
 _ASSERTION = strip_parameters(assertions.MEDIA_TYPE)
 _UNTOLD = "application/x-www-form-urlencoded"  # the type that curl sends for any --data
-
-
-async def put_bytes(service: Service, request: Request) -> Answer:
-    """Answer PUT to an identifier."""
-    question = read_question(request.target.question, verbs=("metadata",))
-    authority = minting_authority(request.target.text, service.registry)
-    if authority is not None:
-        if question != Question():
-            kind = find_minting_kind(request.target.text)
-            return refuse_write(request, "PUT", kind, "PUT mints a name without a query; remove it")
-        token = auth.find_bearer(service, request)
-        auth.check_minting(service, token, authority)
-        auth.check_share(service, request, token)
-        check_new(request)
-        content = await _read_content(service, request, None)
-        await _check_asserting(service, token, authority, content)
-        return await _mint_name(service, request, token, authority, content)
-    identifier = read_identifier(request.target.text)
-    record = find_existing(service, identifier)
-    if record is None:
-        return refuse_write(request, "PUT", TargetKind.PATTERN, _find_advice(service, identifier))
-    if question != Question():
-        advice = "a part or a view has no versions: to add one to the name, remove the query"
-        return refuse_write(request, "PUT", TargetKind.IDENTIFIER, advice)
-    token = auth.find_bearer(service, request)
-    auth.check_right(service, token, "commit", identifier)
-    expect = expect_unless_repeated(request, lambda: _find_expected(request, identifier, record))
-    content = await _read_content(service, request, naming.read_qualifiers(identifier)[1])
-    await _check_asserting(service, token, identifier.assigned_under, content)
-    return await _commit_version(service, request, token, identifier, record, content, expect)
 
 
 def minting_authority(text: str, registry: Registry) -> str | None:
@@ -127,91 +81,6 @@ def refuse_write(request: Request, method: str, kind: TargetKind, advice: str) -
     return problems.answer_problem(
         problems.not_allowed(method, request.allow[kind], advice), request
     )
-
-
-def _find_advice(service: Service, identifier: Identifier) -> str:
-    """Say how to write instead of writing to a pattern, a part or a citation."""
-    if identifier.is_interval and identifier.assigned_under in service.settings.series:
-        return (
-            f"PUT mints at the series, under the date of today: "
-            f"PUT /{spell_path(parse(identifier.authority_beginning))}"
-        )
-    if identifier.is_pattern:
-        return "a pattern names many resources; name one of them"
-    return "bytes are bound to a whole document; remove the part"
-
-
-def find_existing(service: Service, identifier: Identifier) -> Record | None:
-    """Return the record to write to, or None for a pattern or a part, which cannot be written.
-
-    Raises NotFound, or NoSuchVersion if the version neither exists nor is the next one.
-    """
-    if identifier.is_pattern:
-        if not service.knows_series(identifier):
-            raise NotFound(identifier=str(identifier))
-        return None
-    resolved = service.reading.resolve(Query(reader=LOCAL_READER, identifier=identifier.whole))
-    if not resolved.is_registered:
-        raise NotFound(identifier=str(identifier))
-    try:
-        resolved.require_step()
-    except NoSuchVersion as error:
-        if error.version != max(error.versions, default=0) + 1:
-            raise
-    except NotAcceptable:
-        pass  # the write adds a format
-    return resolved.record if identifier.whole is identifier else None
-
-
-# carrying out
-# ------------
-
-
-async def _check_asserting(
-    service: Service, token: Token, authority: str, content: Content
-) -> None:
-    """Raise Forbidden if a document is an assertion, and the token may not assert it."""
-    if strip_parameters(content.media_type) != _ASSERTION or content.data is None:
-        return
-    try:
-        assertion = await service.run_cutter(read_assertion, content.data)
-    except PerdureError:  # another document in JSON-LD
-        return
-    auth.check_asserting(service, token, authority, assertion.about)
-
-
-async def _mint_name(
-    service: Service, request: Request, token: Token, authority: str, content: Content
-) -> Answer:
-    command = Mint(
-        by=token.name, authority=authority, contents=(content,), once=read_idempotency_key(request)
-    )
-    receipt = await service.submit_command(command, token.name)
-    service.metrics.count_write("mint", receipt.outcome)
-    return make_receipt_answer(request.base_url, receipt)
-
-
-async def _commit_version(
-    service: Service,
-    request: Request,
-    token: Token,
-    identifier: Identifier,
-    record: Record,
-    content: Content,
-    expect: int | None,
-) -> Answer:
-    number, _ = naming.read_qualifiers(identifier)
-    command = Commit(
-        by=token.name,
-        identifier=identifier,
-        contents=(content,),
-        version=rules.choose_version(record, number, (content,)),
-        expect=expect,
-        once=read_idempotency_key(request),
-    )
-    receipt = await service.submit_command(command, token.name)
-    service.metrics.count_write("commit", receipt.outcome)
-    return make_receipt_answer(request.base_url, receipt)
 
 
 def make_receipt_answer(base: str, receipt: Receipt) -> Answer:
@@ -293,17 +162,6 @@ def read_expected_absence(request: Request) -> int | None:
     return _NO_REVISION if asked.any else None
 
 
-def _find_expected(request: Request, identifier: Identifier, record: Record) -> int | None:
-    """Return the revision that must still be current when the command is carried out.
-
-    Raises PreconditionFailed if a condition of the request does not hold now.
-    """
-    number, format = naming.read_qualifiers(identifier)
-    version = record.version(number) if number is not None else None
-    absent = number is not None and not (version and version.find_representation(str(format)))
-    return read_expected_revision(request, str(identifier), record, absent=absent)
-
-
 def read_expected_revision(
     request: Request, name: str, record: Record, *, absent: bool = False
 ) -> int | None:
@@ -342,90 +200,6 @@ def _names_current(tags: Set[str], record: Record) -> bool:
 
 # the bytes
 # ---------
-
-
-async def _read_content(service: Service, request: Request, named: str | None) -> Content:
-    """Read the body of a request, as content of the named or declared format."""
-    declared = read_declared_type(request.read_field(b"content-type"))
-    language = read_declared_language(request.read_field(b"content-language"))
-    announced = _read_length(request, service.settings)
-    promised = read_promised_digests(request)
-    sampler = None if declared is not None and not needs_look(declared) else Sampler()
-    with service.registry.spool() as spool:
-        await _fill_spool(request, spool, sampler, announced)
-        for algorithm, digest in promised:
-            spool.expect_digest(algorithm, digest)
-        service.metrics.count_upload(spool.length)
-        said = declared
-        if said is None and named is not None:
-            said = formats.find_media_type(named) or OCTETS
-        kind = _choose_stated_type(said, spool)
-        if kind is None:  # detection compares many rules and codings, which takes up to 20 ms
-            sample = sampler.take_sample() if sampler else spool.head
-            detected = await service.run_cutter(
-                partial(detect.detect_type, language=language), sample
-            )
-            kind = detect.resolve_type(said, detected)
-        format, media_type = spell_type(kind)
-        finish = partial(
-            spool.finish_content,
-            format=_check_agreed_format(format, named),
-            media_type=media_type,
-            charset=kind.charset,
-            language=language,
-            stated=_list_stated(declared, language),
-        )
-        return await asyncio.to_thread(finish) if spool.length > LARGE else finish()
-
-
-def _list_stated(declared: MediaType | None, language: str | None) -> tuple[str, ...]:
-    """List the facts that the fields of a request state."""
-    charset = declared.charset if declared is not None else None
-    facts = {"media_type": declared, "charset": charset, "language": language}
-    return tuple(name for name, value in facts.items() if value is not None)
-
-
-@lru_cache(maxsize=1024)
-def spell_type(kind: MediaType) -> tuple[str, str]:
-    """Return the format of a media type, and its text without the charset."""
-    return formats.make_token(kind), str(kind.with_charset(None))
-
-
-async def _fill_spool(
-    request: Request, spool: Spool, sampler: Sampler | None, announced: int | None
-) -> None:
-    more = True
-    while more:
-        message = await request.receive()
-        if message["type"] != "http.request":
-            raise Incomplete(expected=announced or spool.length + 1, received=spool.length)
-        piece, more = message["body"], message["more_body"]
-        if len(piece) > LARGE:
-            await asyncio.to_thread(_take_piece, spool, sampler, piece)
-        elif piece:
-            _take_piece(spool, sampler, piece)
-    if announced is not None:
-        spool.expect_length(announced)
-
-
-def _take_piece(spool: Spool, sampler: Sampler | None, piece: bytes) -> None:
-    spool.write(piece)
-    if sampler is not None:
-        sampler.feed(piece)
-
-
-def _read_length(request: Request, settings: Settings) -> int | None:
-    """Return the announced length in bytes.
-
-    Raises TooLarge, and InvalidRequest if the body is a part or is encoded.
-    """
-    refuse_coding(request)
-    if span := request.read_field(b"content-range"):
-        raise BytesPartial(range=span)
-    length = read_announced_length(request)
-    if length is not None and length > settings.largest_upload:
-        raise UploadTooLarge(limit=settings.largest_upload)
-    return length
 
 
 def refuse_coding(request: Request) -> None:
@@ -483,18 +257,7 @@ def needs_look(kind: MediaType) -> bool:
     return kind.major == "text" and kind.charset is None
 
 
-def _choose_stated_type(said: MediaType | None, spool: Spool) -> MediaType | None:
-    """The media type to store as declared or named, or None if the bytes must be looked at."""
-    if said is not None and not needs_look(said):
-        return said
-    if said is not None and spool.length <= len(spool.head) and spool.head.isascii():
-        return said.with_charset("us-ascii")  # ASCII needs no detection
-    return None
-
-
-def _check_agreed_format(format: str, named: str | None) -> str:
-    """Return the format, which must agree with the name. Raises InvalidRequest."""
-    if named and formats.find_media_type(named) is None and format == formats.make_token(OCTETS):
-        return named  # a private format, in no registry of media types
-    rules.check_format_named(named, [format])
-    return format
+@lru_cache(maxsize=1024)
+def spell_type(kind: MediaType) -> tuple[str, str]:
+    """Return the format of a media type, and its text without the charset."""
+    return formats.make_token(kind), str(kind.with_charset(None))
