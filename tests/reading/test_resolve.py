@@ -32,6 +32,7 @@ from perdure.server.common.bearers import Bearers
 from perdure.server.common.cold_reads import ColdReads
 from perdure.server.common.metrics import Metrics
 from perdure.server.common.service import Service
+from perdure.server.fast.taskless import TasklessWrites
 from perdure.server.protocol.http import EXTENSION
 from perdure.storage.generation import Generation
 
@@ -260,7 +261,8 @@ def ask(desk: Desk, target: str, *fields: tuple[bytes, bytes]) -> int:
     generation = Generation(desk.root)
     bearers = Bearers(desk.registry.records, generation)
     cold = ColdReads(desk.registry.records, desk.registry.reading)
-    application = Application(Service(desk.registry, bearers, Metrics()), cold)
+    service = Service(desk.registry, bearers, Metrics())
+    application = Application(service, cold, TasklessWrites(service, cold))
     answers: list[Any] = []
 
     async def receive() -> dict[str, Any]:

@@ -16,6 +16,7 @@ from perdure.server.common.cold_reads import ColdReads
 from perdure.server.common.metrics import Metrics
 from perdure.server.common.service import Service
 from perdure.server.fast.path import FastPath
+from perdure.server.fast.taskless import TasklessWrites
 from perdure.server.protocol.head import split_fields
 from perdure.server.protocol.http import EXTENSION
 from perdure.storage.generation import Generation
@@ -31,7 +32,8 @@ class BothWays:
         cold = ColdReads(registry.records, registry.reading)
         self.fast = FastPath(registry, self.generation, cold=cold)
         bearers = Bearers(registry.records, self.generation)
-        self._application = Application(Service(registry, bearers, Metrics()), cold)
+        service = Service(registry, bearers, Metrics())
+        self._application = Application(service, cold, TasklessWrites(service, cold))
         self._cold = cold
         self._runner = asyncio.Runner()
 

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from tests.server.conftest import Answer
 from tests.server.deployment import OTHER_SERIES, SERIES, Deployment, deployed, today
+from tests.server.write_ways import count_fast
 
 from perdure.policy.tokens import make_token
 from perdure.registry import initialise
@@ -98,6 +99,27 @@ def test_each_line_has_the_answer_that_it_would_have_alone(site: Deployment, sec
     for one, other in zip(together, alone, strict=True):
         assert json.dumps(one["body"]).replace("nr-a", "nr-b") == json.dumps(json.loads(other.body))
     assert {one["status"] for one in together} >= {200, 201, 400, 404, 405, 409}
+
+
+def test_lines_need_no_task(site: Deployment, secret: str) -> None:
+    """Or the comparison proves nothing about the way without one. What is refused is left out."""
+    run(site, secret, operation(MINT, {}))  # the server leads from now on
+    before = count_fast(site, "operation"), count_fast(site, "assign")
+    found = run(
+        site,
+        secret,
+        operation(f"/hdl:{PREFIX}/quick?register", {}),
+        operation(MINT, {}, idempotency_key="quick"),
+        operation(MINT, {}),
+        assign("quick-values"),
+        operation(f"/api/handles/{PREFIX}/quick-values?index=1", method="DELETE"),
+        operation(f"/hdl:{PREFIX}/quick?bind", {"locations": [PLACE]}, if_match='"r1"'),
+        operation(f"/hdl:{PREFIX}/quick?bind", {"locations": [PLACE]}, if_match='"r7"'),
+        assign("quick-values", if_match='"r1"'),
+    )
+    assert [one["status"] for one in found] == [201, 201, 201, 200, 200, 201, 412, 200]
+    after = count_fast(site, "operation"), count_fast(site, "assign")
+    assert [one - other for one, other in zip(after, before, strict=True)] == [4, 2]
 
 
 def test_an_operation_sees_what_the_earlier_lines_did(site: Deployment, secret: str) -> None:

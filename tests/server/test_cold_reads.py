@@ -16,6 +16,7 @@ from perdure.server.common.cold_reads import ColdReads
 from perdure.server.common.metrics import Metrics
 from perdure.server.common.service import Service
 from perdure.server.fast.path import FastPath
+from perdure.server.fast.taskless import TasklessWrites
 from perdure.server.protocol.http import EXTENSION, AnswerLater
 from perdure.storage.generation import Generation
 from perdure.storage.ports import RecordLookUp
@@ -161,7 +162,8 @@ def test_the_plain_way_reads_in_a_thread_first(
 ) -> None:
     targets = [bind(desk, f"urn:example:{number}") + b"?info" for number in range(CLIENTS)]
     bearers = Bearers(desk.registry.records, generation)
-    application = Application(Service(desk.registry, bearers, Metrics()), cold)
+    service = Service(desk.registry, bearers, Metrics())
+    application = Application(service, cold, TasklessWrites(service, cold))
 
     async def ask_application(target: bytes) -> int:
         sent: list[Any] = []

@@ -21,12 +21,16 @@ from perdure.model.records import Token, Value
 from perdure.policy.tokens import make_token
 from perdure.registry import Registry, initialise
 from perdure.server.common.bearers import Bearers
+from perdure.server.common.cold_reads import ColdReads
 from perdure.server.common.metrics import Metrics
 from perdure.server.common.service import Service
 from perdure.server.fast.assign import FastAssign
+from perdure.server.fast.taskless import TasklessWrites
 from perdure.storage.generation import Generation
 
 PREFIX = "21.T14999"
+TESTS = "21.T11998"
+"""A prefix whose handles can be deleted."""
 ADMIN = {"handle": f"{PREFIX}/ADMIN", "index": 300, "permissions": "011111110011"}
 URL = {"index": 1, "type": "URL", "data": {"format": "string", "value": "https://a.example/"}}
 MAIL = {"index": 2, "type": "EMAIL", "data": "a@a.example"}
@@ -43,7 +47,9 @@ RECORD = json.dumps(VALUES).encode()
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     root = tmp_path_factory.mktemp("fast") / "registry"
-    initialise(root, handle_prefixes=(PREFIX,))
+    initialise(root, handle_prefixes=(PREFIX, TESTS))
+    with (root / "perdure.toml").open("a") as settings:
+        settings.write(f'mutable_prefixes = ["{TESTS}"]\n')
     with deployed(root) as running:
         yield running
 
@@ -142,6 +148,54 @@ def test_other_writes_go_the_plain_way(
     assert count_taken(site) == before
 
 
+def delete(secret: str, handle: str, *fields: str) -> bytes:
+    lines = [f"DELETE /api/handles/{handle} HTTP/1.1", "Host: a.example"]
+    lines += [f"Authorization: Bearer {secret}", *fields, "", ""]
+    return "\r\n".join(lines).encode("latin-1")
+
+
+REMOVED: list[tuple[str, tuple[str, ...], int, int]] = [
+    ("?index=1", (), 200, 1),
+    ("?index=1", (), 400, 0),
+    ("?index=2&index=100&pretty", ("Accept: */*",), 200, 1),
+    ("?index=x", (), 400, 0),
+    ("?index=2", ("If-Match: *",), 400, 0),
+    ("", ("Content-Length: 0",), 200, 1),
+    ("", (), 404, 0),
+]
+"""Removals, in this order: their status, and whether the write door is asked without ASGI."""
+
+
+def test_values_and_handles_are_removed_by_both_ways(site: Deployment, secret: str) -> None:
+    fast, plain = (f"{TESTS}/{way}-900" for way in "fp")
+    ask(site, put(secret, fast), put(secret, plain))
+    for query, fields, status, taken in REMOVED:
+        before = count_taken(site)
+        [one] = ask(site, delete(secret, fast + query, *fields))
+        other = ask_plainly(site, delete(secret, plain + query, *fields))
+        assert comparable(one) == comparable(other)
+        assert (one.status, count_taken(site) - before) == (status, taken), query
+    for handle in (f"{PREFIX}/first", f"{PREFIX}/first?index=7", "20.500/x"):
+        before = count_taken(site)
+        [one], other = ask(site, delete(secret, handle)), ask_plainly(site, delete(secret, handle))
+        assert comparable(one) == comparable(other)
+        assert (one.status >= 400, count_taken(site)) == (True, before), handle
+    [one] = ask(site, delete(secret, f"{PREFIX}/first?index=2"))
+    assert (one.status, count_taken(site) - before) == (200, 1)
+
+
+def test_a_delete_between_other_messages(site: Deployment, secret: str) -> None:
+    """It has no body: the next message begins behind its head."""
+    names = [f"{TESTS}/between-{number}" for number in range(3)]
+    answers = ask(site, *(put(secret, one) for one in names))
+    assert [one.status for one in answers] == [200] * 3
+    first, second, third = names
+    body = put(secret, second, body=json.dumps(MAIL).encode())
+    answers = ask(site, delete(secret, first), body, delete(secret, second), delete(secret, third))
+    assert [one.status for one in answers] == [200] * 4
+    assert [site.get(f"/api/handles/{one}").status for one in names] == [404] * 3
+
+
 def test_names_that_are_not_written_here(site: Deployment, secret: str) -> None:
     for handle in ("20.500/x", f"pdi/{PREFIX}", "x", f"{PREFIX}/f-7?mintNewSuffix=true"):
         before = count_taken(site)
@@ -217,7 +271,9 @@ def write_mail(service: Service) -> bytes:
     fields = f"\r\nHost: a\r\nAuthorization: Bearer {secret}\r\n\r\n".encode()
     sent: list[bytes] = []
     target = f"/api/handles/{PREFIX}/raced?index=2".encode()
-    assert FastAssign(service)(target, fields, json.dumps(MAIL).encode(), sent.append)
+    cold = ColdReads(service.registry.records, service.registry.reading)
+    assign = FastAssign(service, TasklessWrites(service, cold))
+    assert assign(b"PUT", target, fields, json.dumps(MAIL).encode(), sent.append)
     (answer,) = sent
     return answer
 

@@ -104,6 +104,7 @@ from perdure.server.common.cold_reads import ColdReads
 from perdure.server.common.conditions import add_entity_tag, settle_conditions
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
+from perdure.server.fast.taskless import TasklessWrites
 from perdure.server.protocol.asgi import Receive, Scope, Send
 from perdure.server.protocol.doctor import make_echo_answer
 from perdure.server.routes.dispatch import RoutedHandler, allow_on_replay, find_handler
@@ -114,9 +115,10 @@ _ON_REPLAY = RoutedHandler(replay.serve_replay_origin, allow_on_replay())
 class Application:
     """The resolver as an ASGI application."""
 
-    def __init__(self, service: Service, cold: ColdReads) -> None:
+    def __init__(self, service: Service, cold: ColdReads, writes: TasklessWrites) -> None:
         self._service = service
         self._cold = cold
+        self._writes = writes
         self._log = logs.get_log()
 
     async def __call__(self, scope: Scope, receive: Receive, to: Send) -> None:
@@ -164,6 +166,7 @@ class Application:
             return problems.answer_problem(problems.no_such_page(request.target.text), request)
         request.allow = found.allow
         request.answer_other = self._answer_request
+        request.start_other = self._writes.start_write
         try:
             if found.asks_who and signatures.SCHEME in request.fields:
                 request.signer = await signatures.authenticate_request(self._service, request)

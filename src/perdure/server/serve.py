@@ -40,6 +40,7 @@ from perdure.server.common.cold_reads import CHECK_EVERY, ColdReads
 from perdure.server.common.metrics import DIRECTORY, Metrics
 from perdure.server.common.service import Service
 from perdure.server.fast.path import FastPath
+from perdure.server.fast.taskless import TasklessWrites
 from perdure.server.fast.writes import FastWrites
 from perdure.server.pages import load_templates
 from perdure.server.protocol.asgi import Receive, Scope, Send
@@ -95,10 +96,11 @@ class Worker:
         self._service = Service(
             self._registry, bearers, Metrics(self.limits), health=health, limits=self.limits
         )
-        self._application = Application(self._service, self._cold)
+        writes = TasklessWrites(self._service, self._cold)
+        self._application = Application(self._service, self._cold, writes)
         self.fast = FastPath(self._registry, self._generation, health, self._cold)
         self.fast.drop_outdated()
-        self.fast_write = FastWrites(self._service, self._cold)
+        self.fast_write = FastWrites(self._service, writes)
         self._service.metrics.watch_fast_path(self.fast)
 
     @property

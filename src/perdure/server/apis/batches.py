@@ -1,8 +1,9 @@
 """Batches: many operations in one request, each with an outcome of its own.
 
 How it works: `POST /operations` takes JSON Lines. Each line states a request as it could be sent
-alone: a target, a body and, if needed, conditions or an idempotency key. The dispatcher answers it
-as a request of the same client, so that every check and every answer is that of the request alone.
+alone: a target, a body and, if needed, conditions or an idempotency key. It is answered as a
+request of the same client, so that every check and every answer is that of the request alone: most
+are started without a task (`perdure.server.fast.taskless`), the dispatcher answers the others.
 Lines that concern different names are carried out together, and so share one flush of the disk. A
 line that concerns a name of an earlier line waits for that line. The answer has one line for each
 operation, in the same order.
@@ -15,8 +16,9 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from http import HTTPStatus
 from typing import Any, Literal
 
@@ -26,6 +28,7 @@ from perdure.errors import MalformedIdentifier, PerdureError, UnknownScheme
 from perdure.errors.limits import OperationsTooMany
 from perdure.errors.requests import FieldNotForBatch, MalformedBody, OperationNotBatched
 from perdure.ids import Identifier, find_scheme
+from perdure.model.records import Token
 from perdure.policy.handles.names import read_handle as parse_handle
 from perdure.reading.targets import RequestTarget, read_identifier, read_target
 from perdure.server.apis.handle_requests import PATH, read_handle
@@ -76,7 +79,7 @@ class BatchedOutcome(msgspec.Struct, frozen=True):
 
 async def run_batch(service: Service, request: Request) -> Answer:
     """Answer POST to `/operations`. Raises Unauthenticated, InvalidRequest, TooLarge."""
-    auth.find_bearer(service, request)
+    signer = auth.find_bearer(service, request)
     for name in sorted(CONDITIONS | {b"idempotency-key"}):
         if name in request.fields:
             raise FieldNotForBatch(field=name.decode())
@@ -84,10 +87,10 @@ async def run_batch(service: Service, request: Request) -> Answer:
     wanted = [(number, line) for number, line in enumerate(lines, 1) if line.strip()]
     if len(wanted) > MOST:
         raise OperationsTooMany(limit=MOST)
-    outcomes: list[BatchedOutcome] = []
+    answers: list[Answer] = []
     for run in _split_runs(wanted):
-        outcomes += await asyncio.gather(*(_carry_out(request, one) for one in run))
-    body = b"".join(msgspec.json.encode(one) + b"\n" for one in outcomes)
+        answers += await _carry_out(request, signer, run)
+    body = b"".join(map(_write_outcome, answers))
     return make_answer(HTTPStatus.OK, MEDIA_TYPE, body, _NOT_STORED)
 
 
@@ -161,17 +164,49 @@ def _read_other(body: msgspec.Raw) -> str:
     return ""
 
 
-async def _carry_out(batch: Request, line: _Line) -> BatchedOutcome:
-    """Carry out a line. Its answer is that of the request alone."""
-    if isinstance(line, PerdureError):
-        request = _make_request(batch, BatchedOperation(target=f"/{batch.target.text}"))
-        answer = problems.answer_problem(problems.log_problem(line, "POST"), request)
-    else:
-        answer = await batch.answer_other(_make_request(batch, line[0]))
+async def _carry_out(batch: Request, signer: Token, run: Sequence[_Line]) -> list[Answer]:
+    """Carry out lines together. The answer to each is that of its request alone."""
+    answers: dict[int, Answer] = {}
+    slow: dict[int, Request] = {}
+    started = 0
+    all_answered = asyncio.get_running_loop().create_future()
+
+    def take_answer(at: int, answer: Answer) -> None:
+        nonlocal started
+        answers[at] = answer
+        started -= 1
+        if not started and not all_answered.done():
+            all_answered.set_result(None)
+
+    for at, line in enumerate(run):
+        if isinstance(line, PerdureError):
+            answers[at] = _refuse_line(batch, line)
+            continue
+        request = _make_request(batch, line[0])
+        request.signer = signer
+        if batch.start_other(request, bytes(line[0].body), partial(take_answer, at)):
+            started += 1
+        else:
+            slow[at] = _make_request(batch, line[0])
+    found = await asyncio.gather(*map(batch.answer_other, slow.values()))
+    if started:
+        await all_answered
+    answers.update(zip(slow, found, strict=True))
+    return [answers[at] for at in range(len(run))]
+
+
+def _refuse_line(batch: Request, error: PerdureError) -> Answer:
+    request = _make_request(batch, BatchedOperation(target=f"/{batch.target.text}"))
+    return problems.answer_problem(problems.log_problem(error, "POST"), request)
+
+
+def _write_outcome(answer: Answer) -> bytes:
+    """Write a line of the answer."""
     kind = dict(answer.fields).get(b"content-type", b"")
-    is_json = kind.startswith((b"application/json", b"application/problem+json"))
-    body = msgspec.json.format(answer.body, indent=-1) if is_json else b"null"  # one line
-    return BatchedOutcome(answer.status, msgspec.Raw(body))
+    body = b"null"
+    if kind.startswith((b"application/json", b"application/problem+json")):
+        body = msgspec.json.format(answer.body, indent=-1)  # one line
+    return msgspec.json.encode(BatchedOutcome(answer.status, msgspec.Raw(body))) + b"\n"
 
 
 def _make_request(batch: Request, operation: BatchedOperation) -> Request:

@@ -178,10 +178,7 @@ async def delete_handle(service: Service, request: Request, asked: HandleRequest
     identifier = asked.identifier
     if not is_home(service, identifier):
         return answer_not_home(asked)
-    mutable = changes.is_mutable(
-        names.find_home_prefix(identifier), service.settings.mutable_prefixes
-    )
-    if not asked.indexes and not mutable:
+    if not may_delete(service, asked, identifier):
         message = "identifiers with this prefix are never deleted; withdraw it instead"
         allow = (b"allow", request.allow[TargetKind.PAGE])
         status = HTTPStatus.METHOD_NOT_ALLOWED
@@ -194,8 +191,22 @@ async def delete_handle(service: Service, request: Request, asked: HandleRequest
             message=message,
         )
     who = await handle_admins.identify_actor(service, request)
+    return await plan_deletion(service, who, asked, identifier).carry_out()
 
-    def plan_deletion(record: Record | None) -> Answer | Assign:
+
+def may_delete(service: Service, asked: HandleRequest, identifier: Handle | Pdi) -> bool:
+    """Return True if a request removes only some values, or if its prefix allows more."""
+    return bool(asked.indexes) or changes.is_mutable(
+        names.find_home_prefix(identifier), service.settings.mutable_prefixes
+    )
+
+
+def plan_deletion(
+    service: Service, who: Actor, asked: HandleRequest, identifier: Handle | Pdi
+) -> HandleChange:
+    """Plan to remove values, or the complete handle."""
+
+    def plan_removal(record: Record | None) -> Answer | Assign:
         if record is None:
             return answer_unknown(service, identifier, asked)
         current = list_values(record)
@@ -214,4 +225,4 @@ async def delete_handle(service: Service, request: Request, asked: HandleRequest
     def write_answer(_: Receipt) -> Answer:
         return handle_codes.write_answer(HandleCode.SUCCESS, asked.handle, form=asked.form)
 
-    return await HandleChange(service, identifier, who, plan_deletion, write_answer).carry_out()
+    return HandleChange(service, identifier, who, plan_removal, write_answer)

@@ -1,7 +1,7 @@
 """One HTTP request as handlers see it: a value made in one pass over the header.
 
 How it works: the ASGI scope is read once. Values that few handlers need (preferences, the public
-address) are computed on demand. The body is not read here; `perdure.server.resource.writing`
+address) are computed on demand. The body is not read here; `perdure.server.resource.uploading`
 streams it.
 
 What must stay true: nothing from a request goes into an answer unless a function here or in
@@ -25,12 +25,19 @@ from perdure.server.protocol.asgi import Receive, Scope
 from perdure.server.protocol.head import join_fields
 from perdure.server.protocol.http import get_raw_target
 
+StartWrite = Callable[["Request", bytes, Callable[[Answer], None]], bool]
+"""Starts a write with its body, and later calls back with the answer."""
+
 # RFC 9110 section 7.2: uri-host [ ":" port ]; registered names as in the DNS
 HOST = re.compile(rb"(?:[0-9A-Za-z._-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?")
 
 
 async def _refuse_other(_: Request) -> NoReturn:
     raise RuntimeError("this request did not come through the dispatcher")
+
+
+def _start_nothing(_request: Request, _body: bytes, _then: Callable[[Answer], None]) -> bool:
+    return False
 
 
 class Request:
@@ -50,6 +57,9 @@ class Request:
         """The methods that the target allows, by its kind; set by the dispatcher."""
         self.answer_other: Callable[[Request], Awaitable[Answer]] = _refuse_other
         """Answers another request as the server would; set by the dispatcher."""
+        self.start_other: StartWrite = _start_nothing
+        """Starts another write, whose signer is known, if it need not wait before the write door.
+        Returns False if `answer_other` must answer; set by the dispatcher."""
         self.fields = join_fields(scope["headers"])
         self._scope = scope
         self._base_url = base_url

@@ -7,11 +7,11 @@ plain way does that in threads.
 
 from __future__ import annotations
 
-from perdure.server.common.cold_reads import ColdReads
 from perdure.server.common.service import Service
 from perdure.server.fast.assign import BELOW, FastAssign
 from perdure.server.fast.mint import FastMint, Send
 from perdure.server.fast.operate import FastOperate
+from perdure.server.fast.taskless import TasklessWrites
 
 
 class FastWrites:
@@ -20,20 +20,18 @@ class FastWrites:
     See `perdure.server.protocol.http.FastWrite`.
     """
 
-    def __init__(self, service: Service, cold: ColdReads) -> None:
+    def __init__(self, service: Service, writes: TasklessWrites) -> None:
         self._mint = FastMint(service)
-        self._assign = FastAssign(service)
-        self._operate = FastOperate(service)
-        self._cold = cold
+        self._assign = FastAssign(service, writes)
+        self._operate = FastOperate(service, writes)
 
     def __call__(
         self, method: bytes, target: bytes, fields: bytes, body: bytes, send: Send
     ) -> bool:
-        if method == b"PUT":
-            if target.startswith(BELOW):
-                return self._assign(target, fields, body, send)
-            if self._mint(target, fields, body, send):
-                return True
-        if self._cold.is_cold:
+        if target.startswith(BELOW):
+            return method != b"POST" and self._assign(method, target, fields, body, send)
+        if method == b"DELETE":
             return False
+        if method == b"PUT" and self._mint(target, fields, body, send):
+            return True
         return self._operate(method, target, fields, body, send)

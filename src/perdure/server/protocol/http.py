@@ -19,7 +19,8 @@ How it works (`RawTargetProtocol`, uvicorn's httptools protocol, on llhttp):
    requests wait as bytes.
 5. A GET or HEAD without a body may be answered at once, without scope, task or event, by a function
    passed to `make_protocol_class`, or later if the function must wait (`AnswerLater`). A PUT or
-   POST whose body came with its head may go to another function, which answers later. llhttp is
+   POST whose body came with its head, or a DELETE without one, may go to another function, which
+   answers later. llhttp is
    not fed again the header fields that it has just read on the same connection, since its input
    would be these fields and a constant. For such a write, the length may differ.
 6. `perdure.server.protocol.ending` defines how a connection ends.
@@ -82,9 +83,9 @@ and must set Content-Length whenever its status allows a body."""
 FastWrite = Callable[[bytes, bytes, bytes, bytes, Callable[[bytes], None]], bool]
 """`fast_write(method, target, fields, body, answer)`: True if it takes the message. It then calls
 `answer` once, later, in the event loop, with a complete response as above. If False, the
-application answers. Called only for PUT and POST, and only if the complete body has arrived
-together with the head. The Content-Length among the fields may be that of an earlier message whose
-other fields were the same."""
+application answers. Called only for PUT and POST, if the complete body has arrived together with
+the head, and for DELETE without a body. The Content-Length among the fields may be that of an
+earlier message whose other fields were the same."""
 
 EXTENSION = "perdure.target"
 """`scope["extensions"][EXTENSION]["raw"]` is the request target as it was received."""
@@ -360,8 +361,14 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
     def _take_write(self, method: bytes, target: bytes, fields: bytes) -> bool:
         """Answer a small write without the application. Return False if the application should."""
         length = self._body_left
-        whole = 0 < length <= len(self._rest) and self._persistent and not self.access_log
-        if self._fast_write is None or method not in _WRITES or not whole:
+        if self._fast_write is None or not self._persistent or self.access_log:
+            return False
+        if method == b"DELETE" and self._complete:
+            taken = self._fast_write(method, target, fields, b"", self._answer_write)
+            if taken:
+                self._answering = self._promised = True
+            return taken
+        if method not in _WRITES or not 0 < length <= len(self._rest):
             return False
         if not self._fast_write(method, target, fields, self._rest[:length], self._answer_write):
             return False
