@@ -1,4 +1,4 @@
-"""What all writes share: the name that is written, conditions, keys, digests, types and receipts.
+"""The common steps of all writes: the written name, conditions, keys, digests, types, receipts.
 
 How it works: the functions read one thing each from a request, and refuse it if that is malformed.
 `perdure.server.resource.uploading` calls them for bytes, `perdure.server.resource.operating` for
