@@ -21,10 +21,11 @@ from perdure import parts
 from perdure.errors import InvalidMetadata, MalformedPart, PartNotSupported
 from perdure.errors.naming import DocumentOpen, PartNotStored
 from perdure.extractors.indexes import DirectoryIndexes
+from perdure.extractors.inside import derived
+from perdure.extractors.inside.derived import DocumentBytes
 from perdure.extractors.port import Part, Source, Span, Stream, iterate_body
 from perdure.ids import Identifier
-from perdure.metadata import DescribedResource, derived, describe_resource, narrow_to_part
-from perdure.metadata.derived import DocumentBytes
+from perdure.metadata import DescribedResource, describe_resource, narrow_to_part
 from perdure.metadata.port import MOST_MEMBERS, CollectedMember
 from perdure.model import collection
 from perdure.model.about import About

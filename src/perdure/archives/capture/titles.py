@@ -1,9 +1,9 @@
 """Read the title, author and date of an archived page from the page itself, to cite it.
 
-How it works: the payload of the capture is read by `perdure.metadata.derived`, like any document in
-the registry, in a separate process. The charset is the one that a browser would choose: that of a
-byte-order mark, the one that the server gave, the one that the document declares; otherwise it is
-guessed from the bytes.
+How it works: the payload of the capture is read by `perdure.extractors.inside.derived`, like any
+document in the registry, in a separate process. The charset is the one that a browser would choose:
+that of a byte-order mark, the one that the server gave, the one that the document declares;
+otherwise it is guessed from the bytes.
 
 What must stay true: a page that cannot be read gives an empty description; time and memory are
 bounded.
@@ -20,8 +20,8 @@ from perdure.archives.capture import pages
 from perdure.archives.index.revisits import find_original
 from perdure.archives.port import ArchiveFiles, Capture, Captures
 from perdure.errors import PerdureError
+from perdure.extractors.inside import derived
 from perdure.formats.detect import detect_type
-from perdure.metadata import derived
 from perdure.model.about import About
 
 _MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)

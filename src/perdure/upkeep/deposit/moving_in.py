@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from perdure.metadata.derived import DocumentBytes
-from perdure.metadata.derived import InsideReader as InsideProcess
+from perdure.extractors.inside.derived import DocumentBytes
+from perdure.extractors.inside.derived import InsideReader as InsideProcess
 from perdure.model.timestamps import format_timestamp
 from perdure.registry import Registry
 from perdure.upkeep.deposit import jobs

@@ -12,11 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perdure.metadata import inside
-from perdure.metadata.derived import DocumentBytes, InsideMetadata, InsideReader, has_inside
-from perdure.metadata.inside_mail import read_mail
-from perdure.metadata.inside_ole import SIGNATURE, read_summary
-from perdure.metadata.inside_packages import read_epub, read_office, read_opendocument, read_xmp
+from perdure.extractors.inside import documents
+from perdure.extractors.inside.derived import (
+    DocumentBytes,
+    InsideMetadata,
+    InsideReader,
+    has_inside,
+)
+from perdure.extractors.inside.mail import read_mail
+from perdure.extractors.inside.ole import SIGNATURE, read_summary
+from perdure.extractors.inside.packages import read_epub, read_office, read_opendocument, read_xmp
 
 CORE = """<?xml version="1.0"?><cp:coreProperties
  xmlns:cp="http://schemas.openxmlformats.org/package/2006/metadata/core-properties"
@@ -159,7 +164,7 @@ def test_old_office() -> None:
 
 @given(st.binary(max_size=600), st.integers(0, 5000))
 def test_a_damaged_compound_file_says_little(noise: bytes, at: int) -> None:
-    """inside_ole.py: "no cycle holds it up"."""
+    """ole.py: "no cycle holds it up"."""
     data = bytearray(make_compound({2: spell(b"Title")}))
     data[at : at + len(noise)] = noise
     assert isinstance(read_summary(bytes(data)), dict)
@@ -170,8 +175,11 @@ def test_types() -> None:
     assert has_inside(word)
     assert has_inside("application/vnd.oasis.opendocument.text")
     assert not has_inside("text/plain")
-    assert inside.read_inside(pack(docProps__core_xml=CORE), word, None)[0] == "Office"
-    assert inside.read_inside(b"Subject: a\n\n", "message/rfc822", None) == ("mail", {"title": "a"})
+    assert documents.read_inside(pack(docProps__core_xml=CORE), word, None)[0] == "Office"
+    assert documents.read_inside(b"Subject: a\n\n", "message/rfc822", None) == (
+        "mail",
+        {"title": "a"},
+    )
 
 
 def test_one_process_reads_many_and_outlives_a_crash(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ Specifications: ECMA-376 part 2 section 11 (core properties), ODF 1.3 part 3 sec
 How it works: expat collects the texts of elements by their names, without a tree. A document type
 declaration is refused, so no entity expands and nothing external is read.
 
-What must stay true: it runs confined (`perdure.metadata.derived`); no more than `_LARGEST` bytes of
-a member are decompressed.
+What must stay true: it runs confined (`perdure.extractors.inside.derived`); no more than `_LARGEST`
+bytes of a member are decompressed.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Descriptions that documents contain, for resources that no one has described.
 
-How it works: `perdure.metadata.inside` reads pages, PDF, pictures, sound, mail and documents of
-offices in a process of its own, with limits on memory, processor time and waiting time, because the
-bytes come from strangers and some of the decoders are foreign code. The process returns a
-description, marked as derived.
+How it works: `perdure.extractors.inside.documents` reads pages, PDF, pictures, sound, mail and
+documents of offices in a process of its own, with limits on memory, processor time and waiting
+time, because the bytes come from strangers and some of the decoders are foreign code. The process
+returns a description, marked as derived.
 
-What must stay true: for all bytes, the answer is a description that `checked` has accepted, or
-None, within `SECONDS`.
+What must stay true: for all bytes, the answer is a description that `check_description` has
+accepted, or None, within `SECONDS`.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def describe_document(document: DocumentBytes) -> About | None:
     """Return the description that a document contains, or None if it has none or is unreadable."""
     if not has_inside(document.media_type) or document.length > LARGEST:
         return None
-    words = [sys.executable, "-m", "perdure.metadata.derived"]
+    words = [sys.executable, "-m", "perdure.extractors.inside.derived"]
     try:
         done = subprocess.run(  # noqa: S603  # our interpreter, our module; the rest is on stdin
             words,
@@ -133,7 +133,7 @@ class InsideReader:
         return _read_exactly(process.stdout.fileno(), length, until)
 
     def _start_process(self) -> subprocess.Popen[bytes]:
-        words = [sys.executable, "-m", "perdure.metadata.derived", "--many"]
+        words = [sys.executable, "-m", "perdure.extractors.inside.derived", "--many"]
         self._process = subprocess.Popen(  # noqa: S603  # our interpreter, our module
             words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
@@ -166,7 +166,7 @@ def _read_exactly(descriptor: int, length: int, until: float) -> bytes:
 
 def main() -> None:
     """Run the process: read documents from stdin, write what they contain to stdout."""
-    from perdure.metadata import inside
+    from perdure.extractors.inside import documents
 
     if "--many" in sys.argv:
         _answer_many()
@@ -174,14 +174,14 @@ def main() -> None:
     document = _read_question(sys.stdin.buffer.read())
     data = _read_bytes(document)
     _limit_process(SECONDS // 3)
-    about = inside.describe_bytes(data, document.media_type, document.charset)
+    about = documents.describe_bytes(data, document.media_type, document.charset)
     with contextlib.suppress(BrokenPipeError):
         sys.stdout.buffer.write(msgspec.json.encode(about or About()))
 
 
 def _answer_many() -> None:
     """Answer questions until stdin ends."""
-    from perdure.metadata import inside
+    from perdure.extractors.inside import documents
 
     _limit_process(resource.RLIM_INFINITY)
     while len(head := sys.stdin.buffer.read(_LENGTH.size)) == _LENGTH.size:
@@ -190,7 +190,7 @@ def _answer_many() -> None:
         spent = int(usage.ru_utime + usage.ru_stime) + SECONDS // 3
         resource.setrlimit(resource.RLIMIT_CPU, (spent, resource.RLIM_INFINITY))
         try:
-            source, pairs = inside.read_inside(
+            source, pairs = documents.read_inside(
                 _read_bytes(document), document.media_type, document.charset
             )
         except Exception:  # any error of a foreign decoder: the document says nothing

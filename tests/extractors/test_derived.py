@@ -11,8 +11,8 @@ import pikepdf
 import pytest
 from PIL import Image, PngImagePlugin
 
-from perdure.metadata import derived, inside
-from perdure.metadata.derived import DocumentBytes
+from perdure.extractors.inside import derived, documents
+from perdure.extractors.inside.derived import DocumentBytes
 from perdure.model.about import About
 
 HTML = b"""<!DOCTYPE html><html lang="en-GB"><head><meta charset="utf-8">
@@ -106,7 +106,7 @@ _DAMAGED = [
 @pytest.mark.parametrize("data", _DAMAGED, ids=lambda one: repr(one[:12]))
 def test_what_is_damaged_says_nothing(media_type: str, data: bytes) -> None:
     """In our own process, in which nothing but an answer will do; PDF is read by others' code."""
-    assert inside.describe_bytes(data, media_type, None) is None
+    assert documents.describe_bytes(data, media_type, None) is None
 
 
 def test_what_breaks_the_reader_says_nothing(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Readers of the metadata inside documents: HTML, PDF, EXIF, PNG, ID3, and those of other modules.
 
 How it works: each reader takes bytes and returns plain name-value pairs, from which a description
-is made. Only `perdure.metadata.derived` runs them, in a process with limits.
+is made. Only `perdure.extractors.inside.derived` runs them, in a process with limits.
 
 Specifications: HTML (title, meta; the names of Dublin Core and of Google Scholar), ISO 32000-2
 section 14.3.3 (document information), EXIF 2.32, PNG 3rd edition section 11.3.3, ID3 2.3 and 2.4.
@@ -19,9 +19,9 @@ from importlib import import_module
 import msgspec
 
 from perdure import formats
-from perdure.metadata.inside_mail import read_mail
-from perdure.metadata.inside_ole import read_summary
-from perdure.metadata.inside_packages import read_epub, read_office, read_opendocument, read_xmp
+from perdure.extractors.inside.mail import read_mail
+from perdure.extractors.inside.ole import read_summary
+from perdure.extractors.inside.packages import read_epub, read_office, read_opendocument, read_xmp
 from perdure.model.about import About
 from perdure.model.description_checks import clean_text
 from perdure.model.plain_words import read_pairs

@@ -1,0 +1,1 @@
+"""The metadata inside documents: what their own bytes say of title, author and date."""
