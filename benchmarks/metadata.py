@@ -36,6 +36,7 @@ from perdure.model.about import (
 )
 from perdure.model.commands import Describe, Mint, Receipt
 from perdure.model.records import Record
+from perdure.reading.described import describe_resource
 from perdure.registry import Registry, initialise
 
 _RECORDS = 200
@@ -97,7 +98,7 @@ def _records() -> list[Ratio]:
     with Registry(registry) as opened:
         name = parse(names[0])
         record = opened.listings.find_record(name) or Record()
-        what = metadata.describe_resource(name, record, f"https://pid.example.org/{name}")
+        what = describe_resource(name, record, f"https://pid.example.org/{name}")
     (files / "record.xml").write_bytes(metadata.write_record(what, "datacite"))
     plain = _script("metadata-nginx", ["/record.xml"])
     forms = {

@@ -22,6 +22,8 @@ from perdure.errors.naming import VersionNotSaid
 from perdure.errors.requests import AuthorityNeeded
 from perdure.errors.servers import BytesElsewhere
 from perdure.ids import Identifier, parse
+from perdure.ids.named_parts import Name as PartedName
+from perdure.ids.named_parts import split_part
 from perdure.model.commands import (
     Alias,
     Bind,
@@ -37,8 +39,6 @@ from perdure.model.commands import (
 from perdure.model.queries import LOCAL_READER, Choices, Fetch, Gone, Query, Reader, Want
 from perdure.model.records import LOCAL, Location
 from perdure.model.verdicts import CitationReport
-from perdure.policy.named_parts import Name as PartedName
-from perdure.policy.named_parts import split_part
 from perdure.reading.plain_texts import choose_text
 from perdure.reading.resolved import Resolved
 from perdure.registry import Registry, initialise

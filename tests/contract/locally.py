@@ -24,6 +24,7 @@ from perdure.cli import exits, perdure
 from perdure.errors import PerdureError
 from perdure.extractors.port import iterate_body
 from perdure.ids import parse
+from perdure.ids.named_parts import split_part
 from perdure.ids.pdi import Pdi
 from perdure.metadata.citing import write_citation
 from perdure.model.queries import (
@@ -37,7 +38,6 @@ from perdure.model.queries import (
     Step,
     Want,
 )
-from perdure.policy.named_parts import split_part
 from perdure.reading.assertions import AssertionQuery
 from perdure.reading.plain_texts import choose_text
 from perdure.reading.resolved import Resolved

@@ -39,6 +39,7 @@ from perdure.parts.selectors import (
     TextRange,
     Time,
 )
+from perdure.reading.described import describe_resource
 from perdure.testing import values
 
 PWID = "pwid:archive.org:2016-01-22T11.20.29Z:page:http://www.dr.dk"
@@ -49,9 +50,7 @@ LOCALES = ("en", "fr", "de")
 def described(
     name: str = "hdl:1839/00-1", about: About = FULL, url: str = URL
 ) -> DescribedResource:
-    return metadata.describe_resource(
-        parse(name), Record(about=about, at="2026-11-21T01:02:03Z"), url
-    )
+    return describe_resource(parse(name), Record(about=about, at="2026-11-21T01:02:03Z"), url)
 
 
 @pytest.mark.parametrize("locale", LOCALES)
@@ -110,7 +109,7 @@ def test_styles_in_three_languages() -> None:
 @pytest.mark.parametrize("locale", LOCALES)
 @pytest.mark.parametrize("style", STYLES[:4])
 def test_archived_web_material_names_its_archive_and_time(style: str, locale: str) -> None:
-    what = metadata.describe_resource(parse(PWID), Record(), PLAYED)
+    what = describe_resource(parse(PWID), Record(), PLAYED)
     text = write_citation(what, style, locale)
     assert "archive.org" in text.replace(PLAYED, "").replace(PWID, "")
     assert "2016-01-22 11:20:29 UTC" in text
@@ -120,7 +119,7 @@ def test_archived_web_material_names_its_archive_and_time(style: str, locale: st
 
 
 def test_archived_web_material_in_formats() -> None:
-    what = metadata.describe_resource(parse(PWID), Record(), PLAYED)
+    what = describe_resource(parse(PWID), Record(), PLAYED)
     assert f"UR  - {PLAYED}" in write_citation(what, "ris")
     assert "@misc{" in write_citation(what, "bibtex")
     assert PWID in write_citation(what, "bibtex")
@@ -281,7 +280,7 @@ def test_every_style_with_a_bibliography_can_be_named() -> None:
         creators=(Agent(name="Doe, Jane", family="Doe", given="Jane", kind="Personal"),),
         year="1999",
     )
-    what = metadata.describe_resource(parse("hdl:1839/1"), Record(about=about), URL)
+    what = describe_resource(parse("hdl:1839/1"), Record(about=about), URL)
     for name in names:
         text = (folder / name).read_text("utf-8")
         style = name.removesuffix(".csl")

@@ -15,6 +15,7 @@ from perdure.metadata.csl import make_item
 from perdure.metadata.port import DescribedResource
 from perdure.model.about import About, Agent, DescriptionDate, DescriptionText, Publisher
 from perdure.model.records import Record, Representation, Version
+from perdure.reading.described import describe_resource
 
 URL = "https://pid.example/hdl:1839/1"
 NAME = parse("hdl:1839/1")
@@ -58,7 +59,7 @@ KEPT: list[dict[str, Any]] = [
 
 def describe(item: dict[str, Any]) -> DescribedResource:
     about = metadata.read_record(msgspec.json.encode(item), "csl")
-    return metadata.describe_resource(NAME, Record(about=about), URL)
+    return describe_resource(NAME, Record(about=about), URL)
 
 
 @pytest.mark.parametrize("item", KEPT, ids=str)
@@ -99,7 +100,7 @@ def undated(**more: Any) -> DescribedResource:
     )
     version = Version(number=1, at="2026-11-22T00:00:00Z", representations=(held,))
     record = Record(about=about, at="2026-11-22T00:00:00Z", versions=(version,))
-    return metadata.describe_resource(NAME, record, URL)
+    return describe_resource(NAME, record, URL)
 
 
 def test_the_day_of_the_deposit_is_no_date_of_publication() -> None:
@@ -127,14 +128,14 @@ def test_a_date_in_words_is_cited_in_words(date: str, year: str, cited: str) -> 
 @pytest.mark.parametrize("kind", ["", "Personal"])
 def test_family_and_given_names_are_split(kind: str) -> None:
     about = About(creators=(Agent(name="Müller, Anna", kind=kind),), year="1994")
-    what = metadata.describe_resource(NAME, Record(about=about), URL)
+    what = describe_resource(NAME, Record(about=about), URL)
     assert write_citation(what).startswith("Müller, A. (1994).")
     assert b"author = {M\xc3\xbcller, Anna}," in metadata.write_record(what, "bibtex")
 
 
 def test_the_name_of_an_organisation_is_not_split() -> None:
     about = About(creators=(Agent(name="Books, Inc.", kind="Organizational"),))
-    what = metadata.describe_resource(NAME, Record(about=about), URL)
+    what = describe_resource(NAME, Record(about=about), URL)
     assert make_item(what)["author"] == [{"literal": "Books, Inc."}]
 
 
@@ -143,7 +144,7 @@ def test_keys_of_bibtex_are_unique_and_stable() -> None:
     about = About(creators=(Agent(name="Doe, Jane"),), year="2024")
 
     def read_key(name: str) -> bytes:
-        what = metadata.describe_resource(parse(name), Record(about=about), URL)
+        what = describe_resource(parse(name), Record(about=about), URL)
         return metadata.write_record(what, "bibtex").partition(b",")[0]
 
     names = [f"hdl:1839/{number}" for number in range(1000)]

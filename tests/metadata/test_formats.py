@@ -40,6 +40,7 @@ from perdure.model.about import (
 )
 from perdure.model.merging import patch_description, read_patch
 from perdure.model.records import Record, Representation, Version
+from perdure.reading.described import describe_resource
 from perdure.upkeep.transfer.lines import Line, read_line
 
 URL = "https://pid.example.org/hdl:1839/00-1"
@@ -157,7 +158,7 @@ FULL = About(
 
 def described(about: About | None, name: str = "hdl:1839/00-1", **record: Any) -> DescribedResource:
     held = Record(about=about, at="2026-11-21T01:02:03Z", **record)
-    return metadata.describe_resource(parse(name), held, URL)
+    return describe_resource(parse(name), held, URL)
 
 
 def judged(data: bytes, schema: str) -> None:
@@ -586,7 +587,7 @@ def test_what_the_registry_knows_is_said_too() -> None:
     record = Record(
         versions=(Version(number=1, at="1997-09-01T00:00:00Z", representations=(held,)),)
     )
-    what = metadata.describe_resource(parse("pdi://oma.eop.gov.us/1997/09/01/1"), record, URL)
+    what = describe_resource(parse("pdi://oma.eop.gov.us/1997/09/01/1"), record, URL)
     written = metadata.write_record(what, "datacite").decode()
     assert "<size>99 bytes</size>" in written
     assert "<format>text/html</format>" in written

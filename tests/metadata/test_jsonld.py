@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from perdure import metadata
 from perdure.ids import parse
-from perdure.metadata import describe_resource
 from perdure.metadata.jsonld_words import CONTRIBUTORS
 from perdure.metadata.jsonld_writing import make_node
 from perdure.metadata.port import CollectedMember, DescribedResource, HeldFile
@@ -39,6 +38,7 @@ from perdure.model.about import (
 )
 from perdure.model.description_checks import check_description
 from perdure.model.records import Record
+from perdure.reading.described import describe_resource
 
 URL = "https://id.example/hdl:1839/00-1"
 _WORDS = (

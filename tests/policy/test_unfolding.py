@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from perdure.errors import InvalidRequest, MalformedIdentifier, NotFound, PartNotSupported
 from perdure.ids import parse
 from perdure.ids.ark import Ark
+from perdure.ids.named_parts import join_part, split_part
 from perdure.ids.plain_names import read_plain_part
 from perdure.ids.scheme import PlainName
 from perdure.model.queries import Query, Redirect, Want
 from perdure.model.records import Location, Record, Tombstone, Value
-from perdure.policy.named_parts import join_part, split_part
 from perdure.policy.unfolding import NameBeginning, find_beginnings, find_cut
 from perdure.reading.resolve import ReadDoor
 from perdure.reading.resolved import Resolved

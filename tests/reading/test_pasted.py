@@ -7,7 +7,7 @@ import pytest
 from perdure.errors import InvalidRequest, MalformedIdentifier, UnknownScheme
 from perdure.ids import parse
 from perdure.ids.name_set import read_set
-from perdure.policy.named_parts import split_part
+from perdure.ids.named_parts import split_part
 from perdure.reading.pasted import find_within, read_address, read_pasted
 
 OURS = "https://pid.example.org/names"

@@ -12,6 +12,7 @@ from tests.conftest import Desk, text
 
 from perdure.errors import MalformedIdentifier, NotFound, PartNotSupported
 from perdure.ids import parse
+from perdure.ids.named_parts import split_part
 from perdure.model.commands import Assign
 from perdure.model.queries import (
     Choices,
@@ -24,7 +25,6 @@ from perdure.model.queries import (
     Want,
 )
 from perdure.model.records import Location, Value
-from perdure.policy.named_parts import split_part
 from perdure.reading.resolve import ReadDoor
 from perdure.reading.resolved import Resolved
 from perdure.server.application import Application

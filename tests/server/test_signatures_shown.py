@@ -11,10 +11,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from tests.server.deployment import SERIES, Deployment, deployed, text
 
 from perdure.ids import parse
+from perdure.ids.named_parts import Name
 from perdure.model.assertions import CONTEXT
 from perdure.model.commands import Register, Restrict, Withdraw
 from perdure.model.reading_rules import Access, ReadingRule
-from perdure.policy.named_parts import Name
 from perdure.signing.document import join_signature
 from perdure.signing.ssh import SshSigner
 from perdure.upkeep.asserting import store_assertion

@@ -17,9 +17,9 @@ from tests.server.deployment import SERIES, Deployment, deployed, problem, recei
 from tests.signing.conftest import Run, make_ssh_key, needs_ssh, run
 
 from perdure.ids import parse
+from perdure.ids.named_parts import Name
 from perdure.model.commands import Commit, Register, Restrict, Withdraw
 from perdure.model.reading_rules import Access, ReadingRule
-from perdure.policy.named_parts import Name
 from perdure.signing.keys import read_public_line
 from perdure.upkeep.signing import make_statement
 

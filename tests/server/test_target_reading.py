@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from perdure import testing
 from perdure.errors import InvalidRequest, MalformedIdentifier, UnknownScheme
 from perdure.ids import Identifier, parse
+from perdure.ids.named_parts import join_part
 from perdure.ids.pdi import Pdi
-from perdure.policy.named_parts import join_part
 from perdure.reading.targets import (
     Question,
     read_identifier,

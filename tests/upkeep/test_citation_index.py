@@ -12,11 +12,11 @@ from tests.conftest import SERIES, TODAY, Desk, html, text
 from perdure.errors import NotFound, PartOutOfRange
 from perdure.errors.requests import ForeignCursor
 from perdure.ids import parse
+from perdure.ids.named_parts import split_part
 from perdure.model.commands import Restrict
 from perdure.model.queries import PUBLIC_READER, Query, Reader
 from perdure.model.reading_rules import Access, ReadingRule
 from perdure.model.records import LOCAL
-from perdure.policy.named_parts import split_part
 from perdure.upkeep.changes.following import catch_up
 from perdure.upkeep.citations.citation_index import FILE, CitationIndex, RowFilter
 from perdure.upkeep.citations.listing import CitationListing, CitationPage, ListedCitation

@@ -13,7 +13,7 @@ from perdure.cli.receipts import print_receipt
 
 if TYPE_CHECKING:
     from perdure.ids import Identifier
-    from perdure.policy.named_parts import Name
+    from perdure.ids.named_parts import Name
     from perdure.reading.assertions import HeldAssertion
 
 _STREAM = StatedPath(exists=True, dir_okay=False, allow_dash=True)
@@ -121,7 +121,7 @@ def _settle_proposal(accept: str | None, refuse: str | None, actor: str) -> None
 
 
 def _spell_target(named: Name) -> str:
-    from perdure.policy.named_parts import join_part
+    from perdure.ids.named_parts import join_part
 
     if named.names is not None:
         raise click.UsageError(f"{named.names} is the beginning of identifiers, not an identifier")

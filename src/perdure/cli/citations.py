@@ -11,8 +11,8 @@ from perdure.cli import exits, options
 from perdure.cli.command import PerdureCommand, here
 
 if TYPE_CHECKING:
+    from perdure.ids.named_parts import Name
     from perdure.model.queries import Gone
-    from perdure.policy.named_parts import Name
     from perdure.registry import Registry
     from perdure.upkeep.changes.document_index import DocumentIndex
     from perdure.upkeep.citations.asking import CitationsWanted
@@ -165,8 +165,8 @@ def _ask(
     from msgspec import structs
 
     from perdure.cli import queries
+    from perdure.ids.named_parts import join_part
     from perdure.model.queries import Gone
-    from perdure.policy.named_parts import join_part
     from perdure.upkeep.citations import asking
 
     identifier, part = join_part(named.identifier, named.part if part is None else part)

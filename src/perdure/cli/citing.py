@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from perdure.archives.pwid.known import Archives
     from perdure.ids import Identifier
     from perdure.ids.name_set import NameSet
+    from perdure.ids.named_parts import Name
     from perdure.ids.pwid import Pwid
     from perdure.model.about import About
-    from perdure.policy.named_parts import Name
     from perdure.registry import Registry
 
 _style = click.option(
@@ -145,10 +145,10 @@ def pwid_cite(
     \b
     perdure pwid cite pwid:archive.org:2016-01-22T11.20.29Z:page:http://www.dr.dk --style mla
     """
-    from perdure import metadata as formats
     from perdure.ids.pwid import Pwid
     from perdure.metadata import citing
     from perdure.model.records import Record
+    from perdure.reading import described
 
     if not isinstance(identifier, Pwid):
         raise click.UsageError(f"{str(identifier)[:80]} is not a PWID; see 'perdure cite'")
@@ -160,7 +160,7 @@ def pwid_cite(
         here().print_note(_NO_ADDRESS)
         link = identifier.urn
     about = _complete_description(given, own, archive=name)
-    what = formats.describe_resource(identifier, Record(about=about), link)
+    what = described.describe_resource(identifier, Record(about=about), link)
     text = citing.write_citation(what, style, locale).rstrip()
     here().print_answer(
         {"identifier": str(identifier), "url": link, "style": style, "locale": locale,

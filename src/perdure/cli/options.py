@@ -19,7 +19,7 @@ from perdure.cli.paths import StatedPath
 if TYPE_CHECKING:
     from perdure.ids import Identifier
     from perdure.ids.name_set import NameSet
-    from perdure.policy.named_parts import Name
+    from perdure.ids.named_parts import Name
     from perdure.upkeep.searching.text_index import Selection
 
 _MOST_DIGITS = 18
@@ -59,7 +59,7 @@ def _parse_identifier(text: str) -> Identifier:
 
 
 def _parse_name(text: str) -> Name:
-    from perdure.policy.named_parts import split_part
+    from perdure.ids.named_parts import split_part
 
     name = split_part(text)
     if name.names is not None:
@@ -76,7 +76,7 @@ def _parse_listed(text: str) -> NameSet:
 
 
 def _parse_names(text: str) -> Name:
-    from perdure.policy.named_parts import Name, split_part
+    from perdure.ids.named_parts import Name, split_part
 
     if text.startswith("@") and len(text) > 1:
         from perdure.cli.name_lists import read_list

@@ -17,7 +17,7 @@ from perdure.errors.root import count_things
 
 if TYPE_CHECKING:
     from perdure.ids.name_set import NameSet
-    from perdure.policy.named_parts import Name
+    from perdure.ids.named_parts import Name
 
 _FILE = StatedPath(exists=True, dir_okay=False)
 _type = click.option("--type", "media_type", metavar="MEDIA/TYPE", help="Default: detected.")
@@ -114,7 +114,7 @@ def verify_part(named: Name, file: str, spec: str | None, resolver: str | None) 
     Exits with 1 if it is not.
     """
     from perdure.cli import fetching, queries
-    from perdure.policy.named_parts import join_part
+    from perdure.ids.named_parts import join_part
 
     identifier, spec = join_part(named.identifier, named.part if spec is None else spec)
     if spec is None and identifier.whole is identifier:

@@ -14,7 +14,7 @@ from perdure.cli.command import PerdureCommand, PerdureGroup, here
 from perdure.errors.root import count_things
 
 if TYPE_CHECKING:
-    from perdure.policy.named_parts import Name
+    from perdure.ids.named_parts import Name
     from perdure.upkeep.changes.document_index import DocumentIndex
     from perdure.upkeep.quotations.asking import Quotation, QuotationReport
 
@@ -40,8 +40,8 @@ def quotes_of(named: Name, part: str | None) -> None:
     document by the later one is added; 'perdure verify' checks it.
     """
     from perdure.cli import queries
+    from perdure.ids.named_parts import join_part
     from perdure.model.queries import Gone
-    from perdure.policy.named_parts import join_part
     from perdure.upkeep.indexing import open_passages
 
     identifier, part = join_part(named.identifier, named.part if part is None else part)

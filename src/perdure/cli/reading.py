@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from perdure.cli.fetching import Delivery
     from perdure.ids import Identifier
     from perdure.ids.name_set import NameSet
+    from perdure.ids.named_parts import Name
     from perdure.parts import Selector
-    from perdure.policy.named_parts import Name
     from perdure.registry import Registry
 
 _accept = click.option(
@@ -51,8 +51,8 @@ def get(
     file. With --json a description of the bytes goes to stdout, so --output is needed.
     """
     from perdure.cli import archived, fetching, queries
+    from perdure.ids.named_parts import join_part
     from perdure.ids.pwid import Pwid
-    from perdure.policy.named_parts import join_part
 
     if here().as_json and output == "-":
         raise click.UsageError("with --json, stdout describes the output: give --output")

@@ -18,7 +18,7 @@ from perdure.errors.root import count_things
 
 if TYPE_CHECKING:
     from perdure.ids.name_set import NameSet
-    from perdure.policy.named_parts import Name
+    from perdure.ids.named_parts import Name
     from perdure.reading.signatures import HeldSignature
     from perdure.signing.signers import Signer
 
@@ -213,8 +213,8 @@ def attach_signature(
     statement, the empty line and the signature, byte for byte, as 'perdure get' writes them, and by
     an authority whose certificate is in the document that the setting time_authorities names.
     """
+    from perdure.ids.named_parts import join_part
     from perdure.model.records import LOCAL
-    from perdure.policy.named_parts import join_part
     from perdure.signing.document import LONGEST
     from perdure.signing.stamps import LARGEST, write_blocks
     from perdure.upkeep import signing

@@ -13,8 +13,8 @@ from perdure.cli.output import output_file
 from perdure.cli.paths import StatedPath
 
 if TYPE_CHECKING:
+    from perdure.ids.named_parts import Name
     from perdure.ids.pwid import Pwid
-    from perdure.policy.named_parts import Name
     from perdure.reading.resolved import Resolved
     from perdure.registry import Registry
 
@@ -65,7 +65,7 @@ def _read_file(file: str, part: str | None) -> str:
 def _read_name(named: Name, part: str | None, *, nearest: bool) -> tuple[str, str]:
     """Return a name and its text."""
     from perdure.cli import queries
-    from perdure.policy.named_parts import join_part
+    from perdure.ids.named_parts import join_part
 
     identifier, part = join_part(named.identifier, named.part if part is None else part)
     with here().open_registry() as registry:

@@ -13,8 +13,8 @@ from perdure.cli.receipts import print_receipt
 if TYPE_CHECKING:
     from perdure.ids import Identifier
     from perdure.ids.name_set import NameSet
+    from perdure.ids.named_parts import Name
     from perdure.model.records import Blank
-    from perdure.policy.named_parts import Name
 
 _ELSEWHERE = (
     "backups that are not made again, exports, what readers and caches have copied, and mirrors "
@@ -136,10 +136,10 @@ def erase(
     Unless the setting erasure_persons is 1, this command proposes the erasure, or carries out what
     another person has proposed over HTTP. All commands on this machine come from one person.
     """
+    from perdure.ids.named_parts import join_part
     from perdure.model.commands import Erase, Outcome
     from perdure.model.records import LOCAL
     from perdure.policy import naming
-    from perdure.policy.named_parts import join_part
 
     identifier, part = join_part(named.identifier, named.part if spec is None else spec)
     whole = identifier.whole

@@ -1,11 +1,11 @@
 """Metadata of a resource in standard formats, and citations of it.
 
-How it works: `describe_resource` collects everything that is known about a resource; `write_record`
-writes it in a format, `read_record` reads a record in a format, and `perdure.metadata.citing` cites
-the resource. Each format is one file with a `Format` in it, which is an entry point in the group
-`perdure.metadata`.
+How it works: `write_record` writes a `DescribedResource` in a format, `read_record` reads a record
+in a format, and `perdure.metadata.citing` cites the resource. `perdure.reading.described` makes
+the `DescribedResource`. Each format is one file with a `Format` in it, which is an entry point in
+the group `perdure.metadata`.
 
-    write(described(identifier, record, url), "datacite")
+    write_record(describe_resource(identifier, record, url), "datacite")
 
 What must stay true: `write_record` returns a valid record of its format for every description;
 `read_record` returns only descriptions that `perdure.model.description_checks` accepts.
@@ -25,16 +25,10 @@ from perdure.errors.records import MembersUnknown, RecordNotRecognised
 from perdure.formats.essence import strip_parameters
 from perdure.ids import Identifier
 from perdure.metadata import cmdi
-from perdure.metadata.port import LARGEST, DescribedResource, Format, HeldFile
-from perdure.model.about import About, DescriptionDate, DescriptionText
+from perdure.metadata.port import LARGEST, DescribedResource, Format
+from perdure.model.about import About
 from perdure.model.merging import read_patch
-from perdure.model.plain_words import split_names
-from perdure.model.records import Record, Representation, Version
-from perdure.parts import Selector
 from perdure.plugins import InvalidClaim, load_plugins
-from perdure.policy import levels, naming
-from perdure.policy.showing import find_withdrawal
-from perdure.policy.versions import find_held_version
 
 __all__ = [
     "GROUP",
@@ -42,13 +36,11 @@ __all__ = [
     "DescribedResource",
     "Format",
     "adopt_description",
-    "describe_resource",
     "find_by_media_type",
     "find_format",
     "guess_format",
     "list_unread",
     "load_formats",
-    "narrow_to_part",
     "read_merge_patch",
     "read_record",
     "write_record",
@@ -57,7 +49,6 @@ __all__ = [
 GROUP = "perdure.metadata"
 _NOTHING = About()
 _MEMBERS = frozenset(About.__struct_encode_fields__)
-_DERIVED = "Derived: read from the document itself ({}), not written by a person."
 
 
 @cache
@@ -163,77 +154,6 @@ def read_merge_patch(data: bytes, format: str) -> bytes:
     return msgspec.json.encode(patch)
 
 
-def describe_resource(
-    identifier: Identifier,
-    record: Record,
-    url: str,
-    derived: About | None = None,
-    part: str | None = None,
-    *,
-    own: bool = False,
-) -> DescribedResource:
-    """Describe what a name names for its formats. `url` is the actionable form of the identifier.
-
-    The descriptions of its version, format and part precede that of the resource. If no one
-    has described the resource, the description comes from its plain name-value pairs, or else from
-    the document itself (`derived`). `part` is a part that the identifier does not include. With
-    `own`, the description is exactly the one that was given at the level of the name.
-    # ruling: version-metadata
-    """
-    if derived is not None:
-        mark = DescriptionText(
-            value=_DERIVED.format(derived.derived), kind="TechnicalInfo", language="en"
-        )
-        derived = msgspec.structs.replace(derived, descriptions=(*derived.descriptions, mark))
-    level = levels.pin_part(identifier, record, levels.find_level(identifier, part))
-    if own:
-        about = levels.describe_own(record, level)
-    else:
-        about = split_names(levels.describe_level(record, level, derived))
-    ending = find_withdrawal(identifier, record)
-    withdrawn = ending.at[:10] if ending else ""
-    if withdrawn and not own and not about.first_date("Withdrawn"):
-        date = DescriptionDate(value=withdrawn, kind="Withdrawn")
-        about = msgspec.structs.replace(about, dates=(*about.dates, date))
-    version, held = _find_representation(identifier, record)
-    return DescribedResource(
-        identifier=identifier,
-        about=about,
-        url=url,
-        at=record.versions[0].at if record.versions else "",
-        media_type=held.media_type if held else "",
-        length=held.length if held and held.is_shown else None,
-        sha512=held.sha512 if held else "",
-        withdrawn=withdrawn,
-        version=version.number if version and len(record.versions) > 1 else None,
-        files=_list_files(identifier, record, version, url),
-    )
-
-
-def _list_files(
-    identifier: Identifier, record: Record, version: Version | None, url: str
-) -> tuple[HeldFile, ...]:
-    """List the formats of a version that are served here, if their addresses are known."""
-    base, found, _ = url.rpartition(identifier.path)
-    if version is None or not found or record.tombstone or version.tombstone:
-        return ()
-    _, named = naming.read_qualifiers(identifier)
-    ones = version.representations
-    if named not in (None, "*"):
-        ones = naming.select_format(ones, str(named))
-    return tuple(
-        HeldFile(
-            url=base + naming.qualify_identifier(identifier, version.number, one.format).path,
-            media_type=one.media_type,
-            length=one.length,
-            sha512=one.sha512,
-            version=version.number,
-            language=one.language or "",
-        )
-        for one in ones
-    )
-
-
 def adopt_description(about: About, identifier: Identifier, url: str) -> About:
     """Return a description without those codes that only repeat the identifier of the resource."""
     bare = str(identifier).partition(":")[2]
@@ -242,33 +162,3 @@ def adopt_description(about: About, identifier: Identifier, url: str) -> About:
     )
     codes = tuple(one for one in about.codes if one.value not in own)
     return msgspec.structs.replace(about, codes=codes)
-
-
-def _find_representation(
-    identifier: Identifier, record: Record
-) -> tuple[Version | None, Representation | None]:
-    """Return the version that an identifier means, and its representation if there is only one."""
-    _, format = naming.read_qualifiers(identifier)
-    version = find_held_version(identifier, record)
-    if version is None:
-        return None, None
-    if format is not None:
-        found = naming.select_format(version.representations, format)
-        return version, found[0] if found else None
-    return version, version.representations[0] if len(version.representations) == 1 else None
-
-
-def narrow_to_part(what: DescribedResource, part: Selector | None) -> DescribedResource:
-    """Narrow a resource to a part; drop type, size and digest, which belong to the whole."""
-    if part is None:
-        return what
-    return msgspec.structs.replace(
-        what,
-        part=part,
-        media_type="",
-        length=None,
-        sha512="",
-        files=(),
-        members=(),
-        whole=what.files[0].url if len(what.files) == 1 else "",
-    )

@@ -25,13 +25,15 @@ from perdure.errors.assertions import (
     ContextUnknown,
     MotivationUnknown,
 )
+from perdure.formats.essence import strip_parameters
 from perdure.ids import Identifier, parse
 from perdure.ids.name_set import read_set
 from perdure.ids.urls import deurlify, find_path
 from perdure.parts.annotation import read_annotation
 
 CONTEXT = "http://www.w3.org/ns/anno.jsonld"
-MEDIA_TYPE = f'application/ld+json; profile="{CONTEXT}"'
+ESSENCE = "application/ld+json"
+MEDIA_TYPE = f'{ESSENCE}; profile="{CONTEXT}"'
 LONGEST = 262_144
 """Bytes of an assertion."""
 DEEPEST = 16
@@ -331,6 +333,15 @@ def _narrow_target(source: Identifier, selector: Mapping[str, Any]) -> Identifie
     except PerdureError:
         return source
     return source if part is None else part
+
+
+def may_be_assertion(media_type: str) -> bool:
+    """Return True if documents of a media type may be assertions.
+
+    >>> may_be_assertion(MEDIA_TYPE), may_be_assertion("application/json")
+    (True, False)
+    """
+    return strip_parameters(media_type) == ESSENCE
 
 
 def find_targets(data: bytes) -> tuple[str, ...]:

@@ -75,7 +75,7 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
     names: NameSet | None = None
     """The requested set of names, if its text is not an identifier (`hdl:1839/`)."""
     doubt: MalformedIdentifier | None = None
-    """The error to raise if the identifier is not known (`perdure.policy.named_parts.Name`)."""
+    """The error to raise if the identifier is not known (`perdure.ids.named_parts.Name`)."""
     reader: Reader = PUBLIC_READER
     want: Want = Want.RESOURCE
     follow_aliases: bool = True

@@ -7,6 +7,7 @@ to find the record, and removed with it.
 from __future__ import annotations
 
 from perdure.ids import parse
+from perdure.model.assertions import ESSENCE
 from perdure.model.records import Record
 from perdure.model.target_references import find_target_kind, list_target_references
 
@@ -20,7 +21,6 @@ DELEGATION = "delegation:"
 """The reference by which the records of delegations are found."""
 WITHDRAWN_DELEGATION = "delegation:withdrawn"
 """The reference of those that were withdrawn, beside the other one, which they may keep."""
-_ASSERTION = "application/ld+json"
 EQUAL = "equal:"
 """Before an `equal_key`: the reference by which a name is found under the spelling of an equal."""
 
@@ -31,7 +31,7 @@ def list_references(record: Record) -> set[str]:
     for one in record.versions:
         for held in one.representations:
             found.add(f"sha512:{held.sha512}")
-            if held.media_type.startswith(_ASSERTION):
+            if held.media_type.startswith(ESSENCE):
                 found.add(ASSERTION)
     for location in record.locations:
         found.add(f"location:{location.uri}")

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from perdure.errors import NoSuchVersion, NotAcceptable
 from perdure.errors.naming import PatternNotAllowed, VersionNotSaid
 from perdure.ids import Identifier
+from perdure.ids.named_parts import join_part, written_part
 from perdure.model import description_checks
 from perdure.model.about import About, Attachment
 from perdure.model.commands import Outcome
@@ -31,7 +32,6 @@ from perdure.model.records import (
     Record,
     Representation,
 )
-from perdure.policy.named_parts import join_part, written_part
 from perdure.policy.naming import (
     has_format,
     list_reading_aliases,

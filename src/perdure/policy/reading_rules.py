@@ -39,6 +39,7 @@ from perdure.errors.reading import (
     UnknownMatch,
 )
 from perdure.ids import Identifier, parse
+from perdure.ids.named_parts import join_part
 from perdure.ids.urlkey import make_url_key
 from perdure.model.matches import MATCHES
 from perdure.model.reading_rules import Access, ReadingRule
@@ -50,7 +51,6 @@ from perdure.policy.capture_subjects import (
     has_host,
 )
 from perdure.policy.levels import find_level
-from perdure.policy.named_parts import join_part
 from perdure.policy.network_addresses import parse_networks
 from perdure.policy.rights import Object, covers_object, is_scope
 

@@ -18,9 +18,8 @@ import msgspec
 from msgspec.structs import replace
 
 from perdure.errors import PerdureError
-from perdure.formats.essence import strip_parameters
 from perdure.ids import Identifier, parse
-from perdure.model.assertions import LONGEST, MEDIA_TYPE, Assertion, read_assertion
+from perdure.model.assertions import LONGEST, Assertion, may_be_assertion, read_assertion
 from perdure.model.queries import PUBLIC_READER, Reader
 from perdure.model.records import Record
 from perdure.model.references import ASSERTION
@@ -32,7 +31,6 @@ from perdure.reading.resolve import ReadDoor
 from perdure.reading.scanning import scan_readable
 from perdure.reading.targeting import fetch_document, is_open
 
-_ESSENCE = strip_parameters(MEDIA_TYPE)
 MOST_READ = 2000
 """Documents that are read for one page of assertions."""
 _PAGE, _MOST_SCANNED = 1000, 20_000  # records
@@ -210,7 +208,7 @@ class Assertions:
     def _read_held(self, name: Identifier, record: Record, reader: Reader) -> HeldAssertion | None:
         """Read an assertion; None if the record is not one, or is not for this reader."""
         step = fetch_document(self._door, name, reader, longest=LONGEST)
-        if step is None or strip_parameters(step.representation.media_type) != _ESSENCE:
+        if step is None or not may_be_assertion(step.representation.media_type):
             return None
         data = self._listings.read_bytes(step.representation)
         try:
@@ -254,7 +252,7 @@ class Assertions:
 def is_assertion(record: Record) -> bool:
     """Return whether a record may have an assertion, by the type of its documents."""
     return any(
-        strip_parameters(held.media_type) == _ESSENCE
+        may_be_assertion(held.media_type)
         for version in record.versions
         for held in version.representations
     )

@@ -25,7 +25,7 @@ from perdure.extractors.inside import derived
 from perdure.extractors.inside.derived import DocumentBytes
 from perdure.extractors.port import Part, Source, Span, Stream, iterate_body
 from perdure.ids import Identifier
-from perdure.metadata import DescribedResource, describe_resource, narrow_to_part
+from perdure.metadata import DescribedResource
 from perdure.metadata.port import MOST_MEMBERS, CollectedMember
 from perdure.model import collection
 from perdure.model.about import About
@@ -37,6 +37,7 @@ from perdure.policy.levels import is_resource_described
 from perdure.policy.naming import list_located_types, read_qualifiers, select_format
 from perdure.policy.rules import require_one
 from perdure.policy.versions import find_held_version
+from perdure.reading.described import describe_resource, narrow_to_part
 from perdure.reading.extraction import PartExtraction
 from perdure.reading.listing import Listings
 from perdure.reading.plain_texts import read_plain_text

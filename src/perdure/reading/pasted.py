@@ -19,8 +19,8 @@ from urllib.parse import unquote
 from perdure.errors import MalformedIdentifier, UnknownScheme
 from perdure.errors.locations import UnknownResolver
 from perdure.ids import urls
+from perdure.ids.named_parts import Name, join_part
 from perdure.ids.wrapping import unwrap_text
-from perdure.policy.named_parts import Name, join_part
 from perdure.reading.targets import read_name, read_question, read_target
 
 _T = TypeVar("_T")

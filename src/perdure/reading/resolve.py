@@ -37,6 +37,7 @@ from perdure.errors.cutting import PartElsewhere
 from perdure.errors.lookup import CitationGone
 from perdure.ids import Identifier, parse
 from perdure.ids.name_set import NameSet, find_set, make_set
+from perdure.ids.named_parts import join_part, written_part
 from perdure.ids.urls import find_public_address
 from perdure.model.queries import (
     Gone,
@@ -50,7 +51,6 @@ from perdure.policy.citing import list_sides, require_citation
 from perdure.policy.equality import find_equal_record
 from perdure.policy.handles.names import find_home_prefix
 from perdure.policy.handles.values import choose_locations, find_alias
-from perdure.policy.named_parts import join_part, written_part
 from perdure.policy.naming import identify_record, qualify_identifier, read_qualifiers
 from perdure.policy.reading_rights import make_read_object
 from perdure.policy.showing import show_to_readers

@@ -21,6 +21,7 @@ from perdure.errors.cutting import CitationUnresolved, PartElsewhere
 from perdure.errors.naming import PatternNotAllowed
 from perdure.ids import Identifier, scheme_of
 from perdure.ids.name_set import NameSet
+from perdure.ids.named_parts import join_part
 from perdure.ids.pwid import Pwid
 from perdure.model.about import Attachment
 from perdure.model.queries import (
@@ -38,7 +39,6 @@ from perdure.model.records import Level, Location, Record, Value
 from perdure.policy.decide import decide_part, decide_step, require_existing
 from perdure.policy.handles.choosing import negotiates_elsewhere
 from perdure.policy.levels import find_level, find_own, list_attached, pin_part
-from perdure.policy.named_parts import join_part
 from perdure.policy.preference import prefers_other_than_page
 from perdure.policy.unfolding import NameBeginning, Unfolding
 from perdure.reading.guarding import Guard

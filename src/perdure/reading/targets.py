@@ -43,10 +43,10 @@ from perdure.errors.requests import (
 from perdure.ids import Identifier, load_schemes, parse, scheme_of
 from perdure.ids.escaping import escape_text
 from perdure.ids.name_set import NameSet
+from perdure.ids.named_parts import Name, split_part
 from perdure.model.parameters import Parameters, decode_names
 from perdure.model.queries import LocationAttribute
 from perdure.parts import media
-from perdure.policy.named_parts import Name, split_part
 
 _OUR_ADDRESS = re.compile(r"https?://[^/?#]*", re.ASCII | re.IGNORECASE)
 _PWID = re.compile(r"(?:urn:)?pwid:", re.ASCII | re.IGNORECASE)

@@ -18,10 +18,10 @@ import msgspec
 
 from perdure.errors import Corrupt, PerdureError
 from perdure.ids import Identifier
+from perdure.ids.named_parts import split_part
 from perdure.model import collection
 from perdure.model.records import Record
 from perdure.policy.levels import spell_level
-from perdure.policy.named_parts import split_part
 from perdure.policy.naming import read_qualifiers, same_format
 from perdure.reading.scanning import DamagedRecord, ScannedRecord, scan_readable
 from perdure.registry import Registry

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from perdure.errors.delegations import DelegationMalformed, DelegationUnsigned, NotADelegation
 from perdure.ids import Identifier, parse
+from perdure.ids.named_parts import Name
 from perdure.model.commands import Mint, Receipt
 from perdure.model.delegations import (
     Delegation,
@@ -26,7 +27,6 @@ from perdure.model.delegations import (
 )
 from perdure.model.records import LOCAL
 from perdure.model.timestamps import format_timestamp
-from perdure.policy.named_parts import Name
 from perdure.registry import Registry
 from perdure.upkeep.asserting import make_assertion_content
 from perdure.upkeep.signing import attach_signature, choose_series, make_statement

@@ -34,7 +34,7 @@ from perdure.storage.reference_hashes import reference_hash
 from perdure.writing.content_targets import LONGEST, read_targets
 
 _PAGE = 1000
-_WITH_TARGETS = (strip_parameters(assertions.MEDIA_TYPE), document.MEDIA_TYPE)
+_WITH_TARGETS = (assertions.ESSENCE, document.MEDIA_TYPE)
 """The types of documents that may be about other names."""
 _MARKED = (*composites.HTML, *composites.XML)
 _Waiting = dict[tuple[str, int, str], list[KeptCorrection]]

@@ -16,11 +16,11 @@ from perdure.errors import UnknownAuthority
 from perdure.errors.signing import SignatureMoved, SignatureNotAccepted
 from perdure.ids import Identifier
 from perdure.ids.name_set import NameSet
+from perdure.ids.named_parts import Name
 from perdure.model.commands import Mint, Outcome, Receipt
 from perdure.model.queries import Reader
 from perdure.model.records import LOCAL
 from perdure.model.timestamps import format_timestamp
-from perdure.policy.named_parts import Name
 from perdure.reading.signatures import HeldSignature
 from perdure.registry import Registry
 from perdure.signing.document import (

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from perdure.formats.essence import strip_parameters
 from perdure.model import assertions, composites
 from perdure.model.commands import Content
 from perdure.model.composites import is_composite
@@ -20,7 +19,6 @@ from perdure.signing.statement import DOMAIN
 
 LONGEST = assertions.LONGEST
 """Bytes of a document that is read for its targets."""
-_ASSERTION = strip_parameters(assertions.MEDIA_TYPE)
 _MARKED = (*composites.HTML, *composites.XML)
 _STATEMENT = DOMAIN.encode() + b"\n"
 
@@ -31,7 +29,7 @@ def may_have_targets(content: Content) -> bool:
     if data is None:
         return False
     return (
-        content.media_type.startswith(_ASSERTION)
+        content.media_type.startswith(assertions.ESSENCE)
         or data.startswith(_STATEMENT)
         or (content.media_type.startswith(_MARKED) and is_composite(content.media_type, data))
     )
@@ -56,6 +54,6 @@ def read_targets(media_type: str, data: bytes) -> tuple[str, ...]:
         from perdure.signing import document  # loads the forms of signatures, which few need
 
         return document.find_targets(data)
-    if strip_parameters(media_type) == _ASSERTION:
+    if assertions.may_be_assertion(media_type):
         return assertions.find_targets(data)
     return ()

@@ -18,9 +18,9 @@ from urllib.parse import parse_qsl, quote
 from perdure.errors.naming import PatternNotAllowed
 from perdure.errors.requests import MalformedNumber
 from perdure.ids.name_set import NameSet, read_set
-from perdure.metadata import describe_resource
 from perdure.model.description_checks import NOT_IN_XML
 from perdure.model.parameters import Parameters
+from perdure.reading.described import describe_resource
 from perdure.reading.harvest import HarvestedRecord
 from perdure.reading.targets import append_question, spell_path, spell_set_path
 from perdure.server import pages

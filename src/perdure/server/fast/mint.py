@@ -24,8 +24,7 @@ from typing import NamedTuple
 import msgspec
 
 from perdure.errors import PerdureError
-from perdure.formats.essence import strip_parameters
-from perdure.model.assertions import MEDIA_TYPE
+from perdure.model.assertions import ESSENCE
 from perdure.model.commands import Answer, Mint, Receipt
 from perdure.model.records import Token
 from perdure.server.common import auth, problems
@@ -49,8 +48,6 @@ from perdure.storage.spool import make_content
 
 Send = Callable[[bytes], None]
 
-_ASSERTION = strip_parameters(MEDIA_TYPE)
-"""Documents of this type may be assertions, which need a right of their own."""
 _SERIES = b"/pdi://"
 _MOST_GIVEN = 1024
 _SECOND = timedelta(seconds=1)
@@ -179,7 +176,7 @@ class FastMint:
             language = read_declared_language(text.get(b"content-language", ""))
         except PerdureError:
             return None
-        if kind is None or needs_look(kind) or kind.essence == _ASSERTION:
+        if kind is None or needs_look(kind) or kind.essence == ESSENCE:  # asserting needs a right
             return None
         format, media_type = spell_type(kind)
         return UsualUpload(digest, base, format, media_type, kind.charset, language)

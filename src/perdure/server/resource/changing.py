@@ -19,6 +19,7 @@ from perdure import metadata
 from perdure.errors.describing import UnknownMetadataType
 from perdure.formats.essence import strip_parameters
 from perdure.ids import Identifier
+from perdure.ids.named_parts import Name
 from perdure.metadata import cmdi
 from perdure.metadata.port import LARGEST
 from perdure.model.about import Attachment
@@ -26,7 +27,6 @@ from perdure.model.commands import Describe
 from perdure.model.parameters import decode_names
 from perdure.model.records import Level, Record, Token
 from perdure.policy.levels import find_own, pin_part, read_described
-from perdure.policy.named_parts import Name
 from perdure.policy.rules import require_known
 from perdure.reading.targets import (
     Question,

@@ -17,7 +17,6 @@ from typing import Any
 
 import msgspec
 
-from perdure import metadata
 from perdure.errors import NotAcceptable
 from perdure.ids import Identifier, scheme_of
 from perdure.metadata.datacite_writing import write_resource
@@ -46,6 +45,7 @@ from perdure.policy.levels import (
 )
 from perdure.policy.naming import list_reading_aliases, qualify_identifier
 from perdure.policy.proposals import find_standing
+from perdure.reading.described import describe_resource
 from perdure.reading.targets import spell_part_path, spell_path
 from perdure.server import pages
 from perdure.server.common.answers import (
@@ -115,12 +115,12 @@ def describe_record(
         return make_answer(status, kind, msgspec.json.encode(shown), *fields)
     said = ""
     if shown["about"] is not None:
-        what = metadata.describe_resource(identifier, record, str(shown["url"]), part=part)
+        what = describe_resource(identifier, record, str(shown["url"]), part=part)
         said = write_resource(what)
     for entry, one in zip(shown["narrower"], record.narrower, strict=True):
         name = name_level(identifier, one.level)
         url = f"{request.base_url}/{spell_path(name)}"
-        what = metadata.describe_resource(name, record, url, part=one.part or None)
+        what = describe_resource(name, record, url, part=one.part or None)
         entry["about"] = write_resource(what)
     return make_answer(status, kind, write_xml(shown, said), *fields)
 

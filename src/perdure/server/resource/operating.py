@@ -24,6 +24,7 @@ from msgspec.structs import replace
 from perdure.errors.naming import VersionBelowOne, VersionContradicted
 from perdure.errors.requests import MalformedBody
 from perdure.ids import Identifier
+from perdure.ids.named_parts import join_part
 from perdure.model.commands import (
     Alias,
     Bind,
@@ -39,7 +40,6 @@ from perdure.model.commands import (
 from perdure.model.records import Blank, Location, Record, Token
 from perdure.policy import naming, rules
 from perdure.policy.handles.names import find_home_prefix
-from perdure.policy.named_parts import join_part
 from perdure.policy.rights import covers_object, make_object
 from perdure.reading.targets import read_identifier, read_question
 from perdure.server.common import auth

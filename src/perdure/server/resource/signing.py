@@ -22,9 +22,9 @@ from msgspec.structs import replace
 from perdure.errors import PerdureError
 from perdure.errors.signing import PartNotSignable
 from perdure.ids import Identifier
+from perdure.ids.named_parts import join_part
 from perdure.model.commands import Mint, Receipt
 from perdure.model.records import Token
-from perdure.policy.named_parts import join_part
 from perdure.policy.rules import require_known
 from perdure.reading.resolved import Resolved
 from perdure.reading.signatures import HeldSignature, describe_signature

@@ -24,10 +24,8 @@ from perdure.errors.limits import UploadTooLarge
 from perdure.errors.requests import BytesPartial
 from perdure.formats import OCTETS, MediaType, detect
 from perdure.formats.detect import Sampler
-from perdure.formats.essence import strip_parameters
 from perdure.ids import Identifier, parse
-from perdure.model import assertions
-from perdure.model.assertions import read_assertion
+from perdure.model.assertions import ESSENCE, may_be_assertion, read_assertion
 from perdure.model.commands import Commit, Content, Mint
 from perdure.model.queries import LOCAL_READER, Query
 from perdure.model.records import Record, Token
@@ -58,8 +56,6 @@ from perdure.server.resource.writing import (
 )
 from perdure.settings import Settings
 from perdure.storage.spool import Spool, make_content
-
-_ASSERTION = strip_parameters(assertions.MEDIA_TYPE)
 
 
 class _OpenUpload(NamedTuple):
@@ -98,7 +94,7 @@ def open_small(service: Service, request: Request) -> OpenWrite | Answer:
 
     def plan_upload(body: bytes) -> PlannedWrite | PlanLater:
         kind = _choose_stated_type(facts.said, body)
-        if kind is None or kind.essence == _ASSERTION:  # something must be detected or checked
+        if kind is None or kind.essence == ESSENCE:  # something must be detected or checked
             return PlanLater(refuse_waiting)
         format, media_type = spell_type(kind)
         content = make_content(
@@ -218,7 +214,7 @@ def _find_expected(request: Request, identifier: Identifier, record: Record) -> 
 
 async def _check_asserting(service: Service, opened: _OpenUpload, content: Content) -> None:
     """Raise Forbidden if a document is an assertion, and the token may not assert it."""
-    if strip_parameters(content.media_type) != _ASSERTION or content.data is None:
+    if not may_be_assertion(content.media_type) or content.data is None:
         return
     try:
         assertion = await service.run_cutter(read_assertion, content.data)

@@ -25,9 +25,7 @@ from perdure.errors.conflicts import AlreadyExists, NewNameHasNoState, StateNotN
 from perdure.errors.contents import OneLanguageNeeded
 from perdure.errors.requests import BodyEncoded, MalformedKey, TrailerNotRead
 from perdure.formats import MediaType
-from perdure.formats.essence import strip_parameters
 from perdure.ids import Authority, load_schemes, parse
-from perdure.model import assertions
 from perdure.model.commands import Outcome, Receipt
 from perdure.model.description_checks import LANGUAGE
 from perdure.model.records import Record
@@ -46,7 +44,6 @@ _NO_REVISION = 0
 """No record has this revision, so a command that expects it is refused unless it is a repeat."""
 _REVISION = re.compile(r"r([0-9]{1,18})(?:-.*)?", re.ASCII)
 _SPELLED_ALIKE = re.compile("pdi://[^#?]*+")
-_ASSERTION = strip_parameters(assertions.MEDIA_TYPE)
 _UNTOLD = "application/x-www-form-urlencoded"  # the type that curl sends for any --data
 
 
