@@ -87,7 +87,6 @@ async def show_landing_page(service: Service, request: Request, resolved: Resolv
         trail=_list_steps(resolved),
         is_part=resolved.inside is not None,
         part_address=part_address,
-        get_url=append_question(what.url, "bytes") if shown["status"] == "held" else what.url,
         title=_strip_directions(what.about.title) or shown["identifier"],
         named=bool(what.about.title),
         facts=facts.list_facts(what.about),
@@ -102,15 +101,10 @@ async def show_landing_page(service: Service, request: Request, resolved: Resolv
         withdrawn=gone,
         contact=service.settings.contact,
         later=next((row.href for row in rows if row.rel == "latest-version"), ""),
-        asserted_url=append_question(what.url, "assertions"),
-        cited_url=append_question(what.url, "citedby") if gone is None else "",
-        cites_url=append_question(what.url, "cites"),
         quotable=_find_quotable_url(shown, record) if passage is None else "",
-        versions=shown["versions"][-_LONGEST:][::-1],
-        more_versions=max(0, len(shown["versions"]) - _LONGEST),
         changed=facts.list_changed_content(identifier, record, findings)[:_LONGEST],
-        locations=_show_locations(shown["locations"][:_LONGEST], findings),
-        more_locations=max(0, len(shown["locations"]) - _LONGEST),
+        **_link_questions(what.url, is_held=shown["status"] == "held", is_gone=gone is not None),
+        **_shorten_lists(shown, findings),
         formats=[(one.title, one.name) for one in metadata.load_formats().values()],
         head=[row for row in rows if row.anchor == rows[0].anchor and row.rel != "item"],
         jsonld=Markup(_escape_json(about)),  # noqa: S704  (no "<" is left in it)
@@ -119,6 +113,27 @@ async def show_landing_page(service: Service, request: Request, resolved: Resolv
         (*signposting.write_header_links(rows), *_link_webmentions(service, request))
     )
     return pages.make_page(status, body, *fields, *links, has_script=bool(part_address))
+
+
+def _link_questions(url: str, *, is_held: bool, is_gone: bool) -> dict[str, str]:
+    """The addresses of questions about the name, for the links of the page."""
+    return {
+        "get_url": append_question(url, "bytes") if is_held else url,
+        "asserted_url": append_question(url, "assertions"),
+        "cited_url": "" if is_gone else append_question(url, "citedby"),
+        "cites_url": append_question(url, "cites"),
+    }
+
+
+def _shorten_lists(shown: dict[str, Any], findings: dict[str, LinkFinding]) -> dict[str, Any]:
+    """The newest versions and the first locations of a record, and how many more it has."""
+    versions, locations = shown["versions"], shown["locations"]
+    return {
+        "versions": versions[-_LONGEST:][::-1],
+        "more_versions": max(0, len(versions) - _LONGEST),
+        "locations": _show_locations(locations[:_LONGEST], findings),
+        "more_locations": max(0, len(locations) - _LONGEST),
+    }
 
 
 def _link_webmentions(service: Service, request: Request) -> list[bytes]:
