@@ -42,6 +42,30 @@ def test_who_cites_and_what_is_cited(shell: Shell, speech: str, memo: str) -> No
     assert shell.lines("cites", memo, "--kind", "declared", "--limit", "1") == [line]
 
 
+def test_an_empty_list_is_a_sentence_for_people_and_nothing_for_programs(
+    shell: Shell, speech: str, memo: str
+) -> None:
+    for words, sentence in (
+        (("cites", speech), f"no references found in {speech}"),
+        (("cited-by", memo), f"no references to {memo} found"),
+        (("cited-by", f"{speech}#char=50,60"), f"no references to {speech}#char=50,60 found"),
+        (
+            ("cites", memo, "--kind", "claimed"),
+            f"no references found in {memo} within these limits",
+        ),
+        (
+            ("cited-by", f"pdi://{SERIES}/", "--since", "2999-01-01"),
+            f"no references to pdi://{SERIES}/ found within these limits",
+        ),
+    ):
+        result = shell.run(*words)
+        assert (result.stdout, result.stderr) == ("", f"perdure: {sentence}\n")
+        result = shell.run(*words, "--json")
+        assert (result.stdout, result.stderr) == ("", "")
+        assert shell.lines(*words, "--count") == ["0"]
+    assert "no references" not in shell.run("cites", memo).stderr
+
+
 def test_a_list_says_why_it_cannot_be_made(shell: Shell, speech: str, memo: str) -> None:
     assert shell.error("cites", memo, "--kind", "else", code=4)["code"] == "invalid-request"
     assert shell.error("cites", memo, "--since", "2026-13-01", code=4)["day"] == "2026-13-01"

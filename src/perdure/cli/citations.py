@@ -61,7 +61,8 @@ def cites(
 
     IDENTIFIER is a document, a version, a part, a series, an interval or a pattern. Each line has
     the day, the kind, the citing document with the place in it, and the cited name. References are
-    found in the text, the markup and the links of the documents held here.
+    found in the text, the markup and the links of the documents held here. If there are none, the
+    command says so on stderr, and exits with 0.
     """
     _list_citations("cites", named, part, kinds, since, until, limit, count=count)
 
@@ -87,7 +88,8 @@ def cited_by(
 
     IDENTIFIER is a document, a version, a part, a series, an interval or a pattern. References to a
     part are listed for every part that overlaps it. IDENTIFIER may also be a name that is not
-    registered here, such as a DOI.
+    registered here, such as a DOI. If there are none, the command says so on stderr, and exits with
+    0.
     """
     _list_citations("citedby", named, part, kinds, since, until, limit, count=count)
 
@@ -107,21 +109,30 @@ def _list_citations(
     from perdure.upkeep.indexing import open_citations, open_passages
 
     rows = read_filter(kinds, since, until)
+    is_limited = bool(kinds or since or until)
     wanted = CitationsWanted(direction, rows, limit=min(limit or MOST, MOST))
     with here().open_registry() as registry, open_citations(registry) as index:
         update_index(index, "citations")
         if FOUND in kinds:
             with open_passages(registry) as passages:
                 update_index(passages, "passages")
-        number = 0
-        for one in _walk(registry, index, named, part, wanted, show_received=not count):
-            number += 1
+        number = reports = 0
+        for page in _walk(registry, index, named, part, wanted):
             if not count:
-                here().print_answer(_make_row(one), _describe_citation(one))
-            if number == limit:
+                reports += len(page.received)
+                _print_page(page, None if limit is None else limit - number)
+            number += len(page.citations)
+            if limit is not None and number >= limit:
+                number = limit
                 break
     if count:
         here().print_answer({"count": number}, str(number))
+    elif not number + reports:
+        here().print_note(
+            _describe_absence(
+                direction, named, named.part if part is None else part, is_limited=is_limited
+            )
+        )
 
 
 def update_index(index: DocumentIndex, what: str) -> None:
@@ -139,16 +150,11 @@ def _walk(
     named: Name,
     part: str | None,
     wanted: CitationsWanted,
-    *,
-    show_received: bool,
-) -> Iterator[ListedCitation]:
-    """Yield citations, page after page. Accepted reports are printed after the first page."""
+) -> Iterator[CitationPage]:
+    """Yield pages of citations. The first one has the accepted reports."""
     while True:
         page = _ask(registry, index, named, part, wanted)
-        yield from page.citations
-        if show_received:
-            for report in page.received:
-                _print_received(report)
+        yield page
         if page.cursor is None:
             return
         wanted = wanted._replace(cursor=page.cursor)
@@ -190,6 +196,25 @@ def end_with_tombstone(step: Gone) -> NoReturn:
     here().print_failure(gone, gone.sentence)
     click.get_current_context().exit(exits.GONE)
     raise AssertionError("unreachable")
+
+
+def _print_page(page: CitationPage, most: int | None) -> None:
+    """Print a page, or its first `most` citations; the reports follow."""
+    for one in page.citations[:most]:
+        here().print_answer(_make_row(one), _describe_citation(one))
+    for report in page.received if most is None or len(page.citations) < most else ():
+        _print_received(report)
+
+
+def _describe_absence(direction: str, named: Name, part: str | None, *, is_limited: bool) -> str:
+    """Say that nothing was found, for people. A program sees no line, or a count of 0."""
+    name = str(named.names or named.identifier)
+    if part is not None:
+        name += f"#{part}"
+    limits = " within these limits" if is_limited else ""
+    if direction == "cites":
+        return f"no references found in {name}{limits}"
+    return f"no references to {name} found{limits}"
 
 
 def _print_received(one: CitationReported) -> None:
