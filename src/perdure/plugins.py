@@ -13,11 +13,9 @@ Nothing is loaded at import.
 
 from __future__ import annotations
 
-import logging
 import sys
 from collections.abc import Callable, Hashable, Iterable
 from functools import lru_cache
-from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from perdure.errors import BadSettings, PerdureError
@@ -28,10 +26,10 @@ from perdure.errors.configuring import (
     PluginOfOtherType,
     PluginUnusable,
 )
+from perdure.plugin_points import PluginPoint, scan_points
 
 _OWN = "perdure"
 _Value = TypeVar("_Value")
-_logger = logging.getLogger(__name__)
 
 
 class Plugin(NamedTuple, Generic[_Value]):
@@ -55,7 +53,7 @@ def load_plugins(
     group: str,
     kind: type[_Value],
     claims: Callable[[_Value], Iterable[Hashable]],
-    points: Iterable[EntryPoint] | None = None,
+    points: Iterable[PluginPoint] | None = None,
 ) -> tuple[Plugin[_Value], ...]:
     """Load all usable plug-ins of a group, and log the others.
 
@@ -63,7 +61,7 @@ def load_plugins(
     `points` replaces the installed entry points. Raises BadSettings if one of perdure's own
     plug-ins is invalid.
     """
-    found = select_entry_points(group) if points is None else points
+    found = select_points(group) if points is None else points
     owners: dict[Hashable, str] = {}
     loaded: list[Plugin[_Value]] = []
     for point in sorted(found, key=_rank_point):
@@ -72,31 +70,31 @@ def load_plugins(
             _grant_claims(point, claims(value), owners)
         except (Exception, SystemExit) as error:  # other people's code, which may raise anything
             fault = _make_fault(point, error)
-            if _name_package(point) == _OWN:
+            if point.package == _OWN:
                 raise fault from error
-            _logger.error("%s: this plug-in is not used", fault)  # noqa: TRY400  # one line is enough
+            _log_unused(fault)
         else:
             loaded.append(Plugin(point.value, value))
     return tuple(loaded)
 
 
-def choose_point(points: Iterable[EntryPoint], name: str) -> EntryPoint | None:
+def choose_point(points: Iterable[PluginPoint], name: str) -> PluginPoint | None:
     """Return the entry point with a name, or None. If several packages have one, perdure's own is
     chosen, or that of the first package; the others are logged."""
     named = [one for one in points if one.name == name]
-    if len(named) < 2:  # as always: to rank it, the metadata of its package would be read
-        return named[0] if named else None
+    if not named:
+        return None
     chosen, *others = sorted(named, key=_rank_point)
     for point in others:
         owners = _name_owner(chosen), _name_owner(point)
         taken = ClaimTaken(
             setting=point.group, value=_describe_point(point), claim=repr(name), owners=owners
         )
-        _logger.error("%s: this plug-in is not used", taken)
+        _log_unused(taken)
     return chosen
 
 
-def load_point(point: EntryPoint, *, call: bool = False) -> Any:
+def load_point(point: PluginPoint, *, call: bool = False) -> Any:
     """Load the value of an entry point; with `call`, call it and return its result.
 
     Raises BadSettings if that fails, or the error of perdure that it raises.
@@ -110,33 +108,35 @@ def load_point(point: EntryPoint, *, call: bool = False) -> Any:
         raise _make_fault(point, error) from error
 
 
-def select_entry_points(group: str) -> Iterable[EntryPoint]:
+def select_points(group: str) -> tuple[PluginPoint, ...]:
     """Return the entry points of a group, of all installed packages."""
-    return _scan_entry_points(tuple(sys.path))(group=group)
+    return _scan_path(tuple(sys.path)).get(group, ())
 
 
 @lru_cache(maxsize=1)
-def _scan_entry_points(_path: tuple[str, ...]) -> Callable[..., EntryPoints]:
-    """Select from the entry points of all packages, read once for all groups and a path."""
-    found: Any = entry_points()  # its type differs between Python 3.11 and later versions
-    select: Callable[..., EntryPoints] = found.select
-    return select
+def _scan_path(path: tuple[str, ...]) -> dict[str, tuple[PluginPoint, ...]]:
+    """The points of all packages by group, read once for all groups and a path."""
+    found: dict[str, tuple[PluginPoint, ...]] = {}
+    for point in scan_points(path):
+        found[point.group] = (*found.get(point.group, ()), point)
+    return found
 
 
-def _name_package(point: EntryPoint) -> str:
-    return point.dist.name if point.dist else ""
+def _rank_point(point: PluginPoint) -> tuple[bool, str, str]:
+    return point.package != _OWN, point.package, point.name
 
 
-def _rank_point(point: EntryPoint) -> tuple[bool, str, str]:
-    package = _name_package(point)
-    return package != _OWN, package, point.name
+def _log_unused(fault: BadSettings) -> None:
+    import logging  # which the program loads only if it has something to tell
+
+    logging.getLogger(__name__).error("%s: this plug-in is not used", fault)
 
 
-def _name_owner(point: EntryPoint) -> str:
-    return f"{point.value} of {_name_package(point) or 'an unknown package'}"
+def _name_owner(point: PluginPoint) -> str:
+    return f"{point.value} of {point.package or 'an unknown package'}"
 
 
-def _load_value(point: EntryPoint, kind: type[_Value]) -> _Value:
+def _load_value(point: PluginPoint, kind: type[_Value]) -> _Value:
     value = point.load()
     if not isinstance(value, kind):
         raise PluginOfOtherType(
@@ -149,7 +149,7 @@ def _load_value(point: EntryPoint, kind: type[_Value]) -> _Value:
 
 
 def _grant_claims(
-    point: EntryPoint, claims: Iterable[Hashable], owners: dict[Hashable, str]
+    point: PluginPoint, claims: Iterable[Hashable], owners: dict[Hashable, str]
 ) -> None:
     """Grant all claims of a plug-in, or raise ClaimTaken and grant none."""
     owner = _name_owner(point)
@@ -169,11 +169,11 @@ def _show_claim(claim: Hashable) -> str:
     return " ".join(map(str, claim)) if isinstance(claim, tuple) else repr(claim)
 
 
-def _describe_point(point: EntryPoint) -> str:
+def _describe_point(point: PluginPoint) -> str:
     return f"{point.name} = {_name_owner(point)}"
 
 
-def _make_fault(point: EntryPoint, error: BaseException) -> BadSettings:
+def _make_fault(point: PluginPoint, error: BaseException) -> BadSettings:
     if isinstance(error, BadSettings):
         return error
     group, shown = point.group, _describe_point(point)

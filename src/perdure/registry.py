@@ -15,7 +15,6 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import UTC, datetime
 from functools import cached_property
-from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -25,7 +24,8 @@ from perdure.errors.configuring import StoreUnknown
 from perdure.model.changes import ChainHead, Change, ChangeMark, parse_mark
 from perdure.model.queries import PUBLIC_READER, Reader
 from perdure.model.timestamps import format_timestamp
-from perdure.plugins import choose_point, load_point, select_entry_points
+from perdure.plugin_points import PluginPoint
+from perdure.plugins import choose_point, load_point, select_points
 from perdure.policy.access import may_read_captures
 from perdure.settings import Settings
 from perdure.storage.byte_ports import OpenBytes
@@ -67,7 +67,7 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-def load_store(name: str, points: Iterable[EntryPoint] | None = None) -> Store:
+def load_store(name: str, points: Iterable[PluginPoint] | None = None) -> Store:
     """Load the store with this name: `sqlite`, or one from another package.
 
     Raises BadSettings if no store has this name, or if it cannot be loaded.
@@ -76,7 +76,7 @@ def load_store(name: str, points: Iterable[EntryPoint] | None = None) -> Store:
     return made
 
 
-def load_bytes(name: str, points: Iterable[EntryPoint] | None = None) -> OpenBytes:
+def load_bytes(name: str, points: Iterable[PluginPoint] | None = None) -> OpenBytes:
     """Load the store of bytes with this name: `segments`, or one from another package.
 
     Raises BadSettings if none has this name, or if it cannot be loaded.
@@ -85,9 +85,9 @@ def load_bytes(name: str, points: Iterable[EntryPoint] | None = None) -> OpenByt
     return opener
 
 
-def _find_entry(setting: str, name: str, points: Iterable[EntryPoint] | str) -> EntryPoint:
+def _find_entry(setting: str, name: str, points: Iterable[PluginPoint] | str) -> PluginPoint:
     """Find the entry point with a name, in a group or among `points`."""
-    known = tuple(select_entry_points(points) if isinstance(points, str) else points)
+    known = tuple(select_points(points) if isinstance(points, str) else points)
     chosen = choose_point(known, name)
     if chosen is None:
         installed = tuple(sorted({point.name for point in known}))

@@ -8,7 +8,6 @@ import json
 import struct
 import wave
 from collections.abc import Iterator
-from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from perdure.errors import MissingLibrary, PartNotSupported, PartOutOfRange, Per
 from perdure.extractors.plain_text import list_breaks
 from perdure.extractors.port import Extent, Indexes, Part, Source, Span
 from perdure.parts import ByteRange, Selector, parse_part
+from perdure.plugin_points import PluginPoint
 from perdure.reading.extraction import GROUP, PartExtraction, load_extractors
 
 LARGE = 2 << 20
@@ -223,14 +223,14 @@ class _Bare(_Cutter):
 CUTTER, CUTTER2, CHOOSY, BARE = _Cutter(), _Cutter(), _Choosy(), _Bare()
 
 
-def _points(*names: str) -> list[EntryPoint]:
-    return [EntryPoint(name, f"{__name__}:{name}", GROUP) for name in names]
+def _points(*names: str) -> list[PluginPoint]:
+    return [PluginPoint(name, f"{__name__}:{name}", GROUP) for name in names]
 
 
 def test_of_two_with_the_same_rank_the_second_is_left_out(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    again = EntryPoint("again", f"{__name__}:CUTTER2", GROUP)
+    again = PluginPoint("again", f"{__name__}:CUTTER2", GROUP)
     used = [one.place for one in load_extractors([*_points("CUTTER"), again])]
     assert used == [f"{__name__}:CUTTER"]
     assert "ByteRange out of text/plain always is claimed by" in caplog.text

@@ -5,13 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
 
 from perdure.errors import BadSettings
-from perdure.plugins import select_entry_points
+from perdure.plugin_points import PluginPoint
+from perdure.plugins import select_points
 from perdure.registry import BYTES, STORES, Registry, load_bytes, load_store
 from perdure.storage.segments.store import Segments
 from perdure.storage.sqlite.store import SqliteStore
@@ -25,9 +25,9 @@ def test_the_embedded_store_is_the_one_that_is_chosen_if_nothing_is_said(root: P
 
 
 def test_a_store_of_another_package_is_chosen_by_its_name() -> None:
-    points = [EntryPoint("memory", "perdure.testing.stores:MemoryStore", STORES)]
+    points = [PluginPoint("memory", "perdure.testing.stores:MemoryStore", STORES)]
     assert isinstance(load_store("memory", points), MemoryStore)
-    points = [EntryPoint("other", "perdure.storage.segments.store:Segments", BYTES)]
+    points = [PluginPoint("other", "perdure.storage.segments.store:Segments", BYTES)]
     assert load_bytes("other", points) is Segments
 
 
@@ -38,7 +38,7 @@ def test_a_store_that_is_not_installed_is_told(root: Path) -> None:
         Registry(root, environment={"PERDURE_BYTES": "objects"})
 
 
-OTHER = EntryPoint("sqlite", "perdure.testing.stores:MemoryStore", STORES)
+OTHER = PluginPoint("sqlite", "perdure.testing.stores:MemoryStore", STORES)
 """Like that of a package that has no better name for its store."""
 BROKEN = """
 raise RuntimeError("no licence")
@@ -51,14 +51,14 @@ def test_a_store_that_cannot_be_loaded_is_one_line(
     """An error is one line, never a traceback."""
     (tmp_path / "broken_store.py").write_text(BROKEN)
     monkeypatch.syspath_prepend(tmp_path)
-    points = [EntryPoint("broken", "broken_store:make_store", STORES)]
+    points = [PluginPoint("broken", "broken_store:make_store", STORES)]
     for load in (load_store, load_bytes):
         with pytest.raises(BadSettings, match=r"broken_store:make_store.*RuntimeError: no licence"):
             load("broken", points)
-    missing = [EntryPoint("missing", "perdure.testing.stores:Nothing", STORES)]
+    missing = [PluginPoint("missing", "perdure.testing.stores:Nothing", STORES)]
     with pytest.raises(BadSettings, match="Nothing"):
         load_store("missing", missing)
-    uncallable = [EntryPoint("text", "perdure.registry:STORES", STORES)]
+    uncallable = [PluginPoint("text", "perdure.registry:STORES", STORES)]
     with pytest.raises(BadSettings, match="TypeError"):
         load_store("text", uncallable)
 
@@ -67,7 +67,7 @@ def test_no_other_package_takes_the_place_of_a_store_of_perdure(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """The records of a registry do not depend on the order in which packages were installed."""
-    (own,) = select_entry_points(STORES)
+    (own,) = select_points(STORES)
     for points in ([own, OTHER], [OTHER, own]):
         assert isinstance(load_store("sqlite", points), SqliteStore)
         (line,) = (one.getMessage() for one in caplog.records)

@@ -14,7 +14,6 @@ import resource
 import signal
 import socket
 from collections.abc import Iterator
-from importlib.metadata import EntryPoint
 
 import msgspec
 
@@ -47,6 +46,7 @@ from perdure.extractors.port import (
     Stream,
     join_chunks,
 )
+from perdure.plugin_points import PluginPoint
 
 
 def main() -> None:
@@ -77,7 +77,7 @@ def _lower_limits(budget: Budget) -> Iterator[None]:
 
 
 def _do_job(job: Job, wire: socket.socket) -> None:
-    extractor: Extractor = EntryPoint("", job.extractor, "perdure.extractors").load()
+    extractor: Extractor = PluginPoint("", job.extractor, "perdure.extractors").load()
     indexes = DirectoryIndexes(job.indexes) if job.indexes else NoIndexes()
     try:
         if job.prepare and isinstance(extractor, Preparing):

@@ -16,7 +16,6 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property, lru_cache, partial
-from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import msgspec
@@ -59,6 +58,7 @@ from perdure.extractors.port import (
 )
 from perdure.parts import Between, Extension, First, Playback, Selector, Within, pdi
 from perdure.parts.installed import list_schemes, load_forms
+from perdure.plugin_points import PluginPoint
 from perdure.plugins import Plugin, load_plugins
 
 GROUP = "perdure.extractors"
@@ -76,7 +76,7 @@ _Reading = tuple[_TextSource, SelectiveTextReader | None]
 """The same, and the reader again if it leaves some media types to others."""
 
 
-def load_extractors(points: Iterable[EntryPoint] | None = None) -> tuple[Plugin[Extractor], ...]:
+def load_extractors(points: Iterable[PluginPoint] | None = None) -> tuple[Plugin[Extractor], ...]:
     """All installed extractors.
 
     If an extractor of another package cannot be loaded, or has the rank of another one, it is
