@@ -11,6 +11,7 @@ exit code that `perdure.cli.exits` gives it, never a traceback; `perdure --help`
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import warnings
@@ -94,6 +95,8 @@ _MODULES = {
     "completion": "about",
 }
 """The module of each command, in the order of the help."""
+_MANY_VALUES = 10_000
+"""Values after which reference cycles are searched for: an import makes many, without a cycle."""
 
 
 class Perdure(PerdureGroup):
@@ -161,4 +164,5 @@ def perdure() -> None:
 
 def main() -> None:
     """The entry point of the program `perdure`."""
+    gc.set_threshold(_MANY_VALUES)
     perdure.main(prog_name="perdure")

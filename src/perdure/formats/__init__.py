@@ -22,7 +22,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache, lru_cache
-from importlib.resources import files
 from typing import NamedTuple, Self
 
 import msgspec
@@ -132,6 +131,8 @@ class _Types(NamedTuple):
 
 
 def _read_rows(name: str) -> Iterator[list[str]]:
+    from importlib.resources import files  # its import takes long, and most commands need no table
+
     text = files("perdure.formats.data").joinpath(name).read_text("utf-8")
     for line in text.splitlines():
         if words := line.partition("#")[0].split():

@@ -23,7 +23,6 @@ from perdure.errors.configuring import (
     SettingUnreadable,
 )
 from perdure.ids import find_scheme, handle, load_schemes, parse, pwid
-from perdure.policy import templates
 
 _FORMS: dict[SettingForm, str] = {
     "domain": "[a-z0-9][a-z0-9.-]*",
@@ -131,6 +130,8 @@ def read_archive(text: str) -> str:
 
 def read_template(text: str) -> str:
     """A template in its canonical form."""
+    from perdure.policy import templates  # few registries have one
+
     return str(templates.read_template(text))
 
 
