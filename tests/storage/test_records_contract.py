@@ -108,12 +108,13 @@ def test_a_scan_of_runs_names_the_change_that_wrote_all_of_each(records: Records
     for low, limit in (("", 100), ("", 3), (key(f"{TODAY}/2"), 2)):
         runs = records.scan_runs(low, limit=limit)
         assert runs is not None
-        assert [line for run in runs for line in run.lines] == [
+        assert [line for run in runs for line in zip(run.keys, run.texts, strict=True)] == [
             line for line in lines or () if line[0] >= low
         ][:limit]
         for run in runs:
             if run.change is not None:
-                assert run.lines == records.find_lines(changes[run.change])
+                found = list(zip(run.keys, run.texts, strict=True))
+                assert found == records.find_lines(changes[run.change])
     assert [run.change is None for run in records.scan_runs("", limit=2) or ()] == [False, False]
     assert records.scan_runs("~", limit=9) == []
 

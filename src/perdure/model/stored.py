@@ -118,8 +118,16 @@ _ANY_LOCATION = f" {NONE} {NONE} "
 def split_only_locations(texts: Sequence[str]) -> list[str] | None:
     """Return the URIs of records that have one location each, for all versions and formats.
 
-    None if a text may be another record. It takes half the time of `split_location_line`.
+    None if a text may be another record. It takes half the time of `split_location_line`, and a
+    fifth if all were stored at the same time.
     """
+    head = texts[0].partition(_ANY_LOCATION)[0] if texts else ""
+    if head[:1] not in _NO_LOCATION and " " not in head:
+        lines = "\n".join(texts)
+        if lines.count("\n") == len(texts) - 1:  # no text has one
+            _, *uris = f"\n{lines}".split(f"\n{head}{_ANY_LOCATION}")
+            if len(uris) == len(texts):
+                return uris
     parts = [text.partition(_ANY_LOCATION) for text in texts]
     heads = {head for head, _, _ in parts}  # times, of which few differ
     if any(head[:1] in _NO_LOCATION or " " in head for head in heads):

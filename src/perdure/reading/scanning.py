@@ -18,7 +18,6 @@ from perdure.errors.corruption import KeyUnreadable
 from perdure.ids import Identifier
 from perdure.ids.keys import spell_key
 from perdure.model import stored
-from perdure.model.changes import Line
 from perdure.model.records import Record
 from perdure.policy.naming import are_serial_names, identify_record
 from perdure.storage.ports import Records
@@ -87,12 +86,12 @@ def name_key(records: Records, key: str) -> str:
     return spell_key(key)
 
 
-def split_numbered_locations(lines: Sequence[Line]) -> list[str] | None:
+def split_numbered_locations(keys: Sequence[str], texts: Sequence[str]) -> list[str] | None:
     """The URIs of records with serial numbers of one day and one location each.
 
     None if there are others among them. Such records have no bytes, and their keys are sound.
     """
-    uris = stored.split_only_locations([text for _, text in lines])
-    if uris is None or len(uris) < len(lines) or not lines:
+    uris = stored.split_only_locations(texts)
+    if uris is None or len(uris) < len(texts) or not keys:
         return None
-    return uris if are_serial_names([key for key, _ in lines]) else None
+    return uris if are_serial_names(keys) else None

@@ -115,11 +115,13 @@ class RecordLookUp(Protocol):
 
 
 class LineRun(NamedTuple):
-    """Neighbouring records in their stored form."""
+    """Neighbouring records in their stored form, one or more."""
 
     change: ChangeMark | None
     """The change that wrote all of them, if the store says so."""
-    lines: list[Line]
+    keys: Sequence[str]
+    texts: Sequence[str]
+    """For each key, the stored form of its record."""
 
 
 class Records(Protocol):

@@ -20,6 +20,17 @@ def reference_hash(reference: str) -> int:
     return found
 
 
+def hash_locations(uris: Sequence[str]) -> tuple[int, ...]:
+    """The hash of the reference to each location."""
+    whole = "\nlocation:".join(("", *uris)).encode()
+    found = whole[1:].split(b"\n")
+    if len(found) != len(uris) or not uris:  # a damaged one contains a line break
+        return hash_references([f"location:{uri}" for uri in uris])
+    blake = blake3.blake3
+    digests = b"".join([blake(one).digest(8) for one in found])
+    return struct.unpack(f">{len(uris)}q", digests)
+
+
 def hash_references(references: Sequence[str]) -> tuple[int, ...]:
     """The hash of each reference."""
     blake = blake3.blake3

@@ -147,10 +147,11 @@ class MemoryRecords:
     def scan_runs(self, low: str, *, limit: int) -> list[LineRun] | None:
         state = self._state
         return [
-            LineRun(state.changes[place - 1].mark, [(key, state.records[key]) for key in keys])
-            for place, keys in groupby(
+            LineRun(state.changes[place - 1].mark, keys, [state.records[key] for key in keys])
+            for place, found in groupby(
                 self._select_keys(low, None)[:limit], state.places.__getitem__
             )
+            if (keys := list(found))
         ]
 
     def find_first_key(self, low: str, high: str) -> str | None:

@@ -148,9 +148,12 @@ def _skip_locations(records: Records, low: str, high: str | None) -> str | None:
     Return the key from which to read on, which is `low` if there are others, or None at the end.
     """
     lines = records.scan_lines(low, high, limit=_PAGE)
-    if lines is None or split_numbered_locations(lines) is None or lines[-1][0] < low:
+    if not lines or lines[-1][0] < low:
         return low
-    return lines[-1][0] + "\0" if len(lines) == _PAGE else None
+    keys, texts = zip(*lines, strict=True)
+    if split_numbered_locations(keys, texts) is None:
+        return low
+    return keys[-1] + "\0" if len(lines) == _PAGE else None
 
 
 def read_page(

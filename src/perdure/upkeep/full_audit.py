@@ -26,7 +26,6 @@ from perdure.ids import Identifier, parse
 from perdure.ids.keys import spell_key
 from perdure.ids.name_set import NameSet
 from perdure.model import collection, stored
-from perdure.model.changes import Line
 from perdure.model.queries import IntegrityFinding
 from perdure.model.records import Record, Representation
 from perdure.model.references import list_references
@@ -42,7 +41,7 @@ from perdure.storage.byte_ports import (
     join_kind,
     list_facts,
 )
-from perdure.storage.reference_hashes import hash_references
+from perdure.storage.reference_hashes import hash_locations, hash_references
 from perdure.upkeep.audit import (
     KeptRepresentation,
     check_digest,
@@ -255,24 +254,27 @@ class _Audit:
         low: str | None = ""
         while low is not None:
             runs = self._records.scan_runs(low, limit=_TOGETHER)
-            if runs is None or (runs and runs[-1].lines[-1][0] < low):  # something is damaged
+            if runs is None or (runs and runs[-1].keys[-1] < low):  # something is damaged
                 page, low = read_page(self._records, low, None, limit=_TOGETHER)
                 yield from self._check_rows(page)
                 continue
-            for change, lines in runs:
-                self._intact.add_lines(change, lines)
-                yield from self._check_run(lines)
+            for change, keys, texts in runs:
+                self._intact.add_lines(change, keys, texts)
+                yield from self._check_run(keys, texts)
             if len(self._awaited.keys) >= _TOGETHER:
                 yield from self._check_awaited()
-            is_full = sum(len(run.lines) for run in runs) == _TOGETHER
-            low = runs[-1].lines[-1][0] + "\0" if is_full else None
+            is_full = sum(len(run.keys) for run in runs) == _TOGETHER
+            low = runs[-1].keys[-1] + "\0" if is_full else None
         self._intact.end_run()
 
-    def _check_run(self, lines: Sequence[Line]) -> Iterator[IntegrityFinding]:
-        if self._accept_locations(lines):
+    def _check_run(self, keys: Sequence[str], texts: Sequence[str]) -> Iterator[IntegrityFinding]:
+        uris = split_numbered_locations(keys, texts)
+        if uris is not None:  # as in an import: what follows, for all of them at once
+            hashes = hash_locations(uris)
+            yield from self._find_unlinked(hashes, keys, lambda at: f"location:{uris[at]}")
             return
         unusual: list[str] = []
-        for key, text in lines:
+        for key, text in zip(keys, texts, strict=True):
             found = self._accept_line(key, text)
             if found is None:
                 unusual.append(key)
@@ -280,18 +282,6 @@ class _Audit:
             yield from self._check_keys(unusual)
             yield from found
         yield from self._check_keys(unusual)
-
-    def _accept_locations(self, lines: Sequence[Line]) -> bool:
-        """Accept a page of records with serial numbers of one day and one location each.
-
-        It does for the whole page what `_accept_line` does for one record.
-        """
-        uris = split_numbered_locations(lines)
-        if uris is None:
-            return not lines
-        self._awaited.texts += [f"location:{uri}" for uri in uris]
-        self._awaited.keys += [key for key, _ in lines]
-        return True
 
     def _accept_line(self, key: str, text: str) -> tuple[IntegrityFinding, ...] | None:
         """The findings of a record of a short form, none of which is a problem; else None."""
@@ -398,11 +388,27 @@ class _Audit:
     def _check_awaited(self) -> Iterator[IntegrityFinding]:
         """Check that the index of references has those that wait for this."""
         awaited, self._awaited = self._awaited, _AwaitedReferences()
-        rows = list(zip(hash_references(awaited.texts), awaited.keys, strict=True))
+        yield from self._find_unlinked(
+            hash_references(awaited.texts),
+            awaited.keys,
+            awaited.texts.__getitem__,
+            awaited.find_name,
+        )
+
+    def _find_unlinked(
+        self,
+        hashes: Sequence[int],
+        keys: Sequence[str],
+        find_text: Callable[[int], str],
+        find_name: Callable[[str], str] = spell_key,
+    ) -> Iterator[IntegrityFinding]:
+        """Name the references with these hashes, of records with these keys, that the index of
+        references does not have."""
+        rows = list(zip(hashes, keys, strict=True))
         try:
             for lost in self._records.find_unlinked(rows):
-                problem = f"the index of references does not have {awaited.texts[rows.index(lost)]}"
-                yield make_finding(awaited.find_name(lost[1]), problem)
+                problem = f"the index of references does not have {find_text(rows.index(lost))}"
+                yield make_finding(find_name(lost[1]), problem)
         except PerdureError as error:
             yield make_finding("the index of references", str(error))
 

@@ -19,6 +19,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
+from itertools import repeat
+from operator import add, eq, rshift
 from typing import Any
 from zlib import crc32
 
@@ -114,6 +116,29 @@ def is_sound_line(key: str, text: str, position: int | None, sum: int) -> bool:
         return sum == sum_line(key, text, position)
     except (AttributeError, TypeError, UnicodeEncodeError):  # a number, or bytes
         return False
+
+
+def are_sound_lines(
+    keys: Sequence[str],
+    texts: Sequence[str],
+    positions: Sequence[int | None],
+    sums: Sequence[int | None],
+) -> bool:
+    """Return True if each of these records, by columns, is sound or has no sum."""
+    first = positions[0]
+    begun = repeat(first or 0) if positions.count(first) == len(positions) else _begin(positions)
+    try:
+        found = map(crc32, map(str.encode, map(add, texts, keys)), begun)
+        if all(map(eq, map(rshift, found, repeat(1)), sums)):
+            return True
+        rows = zip(keys, texts, positions, sums, strict=True)
+        return all(row[-1] is None or row[-1] == sum_line(*row[:-1]) for row in rows)
+    except (AttributeError, TypeError, UnicodeEncodeError):  # a number, or bytes
+        return False
+
+
+def _begin(positions: Sequence[int | None]) -> Iterator[int]:
+    return (one or 0 for one in positions)
 
 
 def sum_whole(row: tuple[Any, ...]) -> tuple[Any, ...]:

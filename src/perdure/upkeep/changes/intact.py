@@ -25,27 +25,31 @@ class IntactChanges:
         self._records = records
         self._marks: set[ChangeMark] = set()
         self._current: ChangeMark | None = None
-        self._lines: list[Line] = []
+        self._keys: list[str] = []
+        self._texts: list[str] = []
 
     def __contains__(self, mark: object) -> bool:
         return mark in self._marks
 
-    def add_lines(self, change: ChangeMark | None, lines: Sequence[Line]) -> None:
+    def add_lines(
+        self, change: ChangeMark | None, keys: Sequence[str], texts: Sequence[str]
+    ) -> None:
         """Add neighbouring records of one change, or of several (None)."""
         if change != self._current:
             self.end_run()
             self._current = change
         if change is not None:
-            self._lines += lines
+            self._keys += keys
+            self._texts += texts
 
     def end_run(self) -> None:
         """Compare the lines that were added since another change wrote some."""
-        mark, lines = self._current, self._lines
-        self._current, self._lines = None, []
-        if mark is None or len(lines) < _FEWEST:
+        mark, keys, texts = self._current, self._keys, self._texts
+        self._current, self._keys, self._texts = None, [], []
+        if mark is None or len(keys) < _FEWEST:
             return
         change = self._find_change(mark)
-        if change is not None and _is_intact(change, lines):
+        if change is not None and _is_intact(change, list(zip(keys, texts, strict=True))):
             self._marks.add(mark)
 
     def _find_change(self, mark: ChangeMark) -> Change | None:

@@ -39,7 +39,7 @@ from perdure.storage.ports import (
     Store,
     storage_errors,
 )
-from perdure.storage.reference_hashes import hash_references
+from perdure.storage.reference_hashes import hash_locations, hash_references
 from perdure.upkeep.rebuilding import rebuild_index, replay_some
 from perdure.upkeep.transfer.claims import PlaceClaims
 from perdure.writing.copy_fence import FULL, CopyFence
@@ -236,13 +236,12 @@ class _TakeOver:
 
         None if there are others, of which nothing is stored.
         """
-        uris = split_numbered_locations([one[:2] for one in page])
+        uris = split_numbered_locations(keys, [one.text for one in page])
         if uris is None:
             return None
         self._journal.keep_lines(page)
         self._note_day(max({one.text[:10] for one in page}))
-        hashes = hash_references([f"location:{uri}" for uri in uris])
-        return list(zip(hashes, keys, strict=True))
+        return list(zip(hash_locations(uris), keys, strict=True))
 
     def _keep_one(
         self, salvaged: SalvagedRecord, content: stored.ShortLine | Record, known: Record | None
