@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -478,11 +479,10 @@ def test_a_renewed_registry_begins_an_epoch(store: Store, place: Path, journal: 
     journal.close()
     work = place / "work"
     work.mkdir()
-    store.create_registry(work)
     with store.open_salvage(place) as old, closing(store.open_renewal(work)) as renewal:
         renewal.begin_batch()
         renewal.take_over(old)
-        first, second = old.read_records()
+        first, second = chain.from_iterable(old.read_pages())
         assert (first.key, second.key) == ("hdl:1/1", "hdl:1/2")
         renewal.keep_lines([first])
         changed, past = stored.decode_stored(line(revision=2)), stored.decode_stored(second.text)
@@ -538,7 +538,7 @@ def test_content_of_a_salvaged_record(store: Store, place: Path, journal: Journa
     add(journal, "hdl:1/1")
     journal.close()
     with store.open_salvage(place) as old:
-        (found,) = old.read_records()
+        (found,) = chain.from_iterable(old.read_pages())
         content = old.parse_content(found)
         assert isinstance(content, stored.ShortLine)
         assert (content.at, content.reference) == (AT, "location:https://a.example/")
@@ -549,7 +549,7 @@ def test_numbers_that_were_lost(store: Store, place: Path, journal: Journal) -> 
     add(journal, f"{DAY}/a7", f"{DAY}/b12", "oma.eop.gov.us/20261120/b50", "hdl:1/1")
     journal.close()
     with store.open_salvage(place) as old:
-        assert len(list(old.read_records())) == 4
+        assert len(list(chain.from_iterable(old.read_pages()))) == 4
         assert old.find_lost_numbers("2026/11/21") == {}
         assert (old.problems, old.last_day) == ([], "")
         old.note_lost(f"{DAY}/a7", "it is unreadable")

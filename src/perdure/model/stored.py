@@ -175,6 +175,10 @@ class DocumentLine(NamedTuple):
         return f"{DOCUMENT}{' '.join(self[:7])} {segment} {offset} {self.media_type}"
 
 
+_make_document_line: Callable[[list[str]], DocumentLine] = partial(tuple.__new__, DocumentLine)
+"""`DocumentLine(*fields)` in half the time."""
+
+
 class ShortLine(NamedTuple):
     """A record in one of the short forms, not decoded."""
 
@@ -202,8 +206,13 @@ def parse_short_line(text: str) -> ShortLine | None:
 
 
 def parse_document_line(text: str) -> DocumentLine | None:
-    """Split the line of a document; None if the text is not one."""
-    return DocumentLine(*_split_document_line(text)) if text[:1] == DOCUMENT else None
+    """Split the line of a document; None if the text is not one. Raises ValueError."""
+    if text[:1] != DOCUMENT:
+        return None
+    fields = _split_document_line(text)
+    if len(fields) <= _LAST:
+        raise ValueError(f"{len(fields)} fields instead of {_LAST + 1}")
+    return _make_document_line(fields)
 
 
 def _as_json(

@@ -406,8 +406,11 @@ class Salvage(Protocol):
 
     def __exit__(self, *_: object) -> None: ...
 
-    def read_records(self, *, with_bytes: bool = False) -> Iterator[SalvagedRecord]:
-        """Current revisions in the order of their keys, or only those that may have bytes."""
+    def read_pages(self, *, with_bytes: bool = False) -> Iterator[list[SalvagedRecord]]:
+        """Current revisions in the order of their keys, or only those that may have bytes.
+
+        They come a few at a time, but never none.
+        """
 
     def parse_content(self, salvaged: SalvagedRecord) -> ShortLine | Record | None:
         """The content of a record, decoded if it has no short form.
@@ -421,7 +424,7 @@ class Salvage(Protocol):
     def find_lost_numbers(self, day: str) -> dict[str, int] | None:
         """By series, the highest number that a lost record may have had from a day on.
 
-        None if it is not known which records were lost. Call it after `read_records`.
+        None if it is not known which records were lost. Call it after `read_pages`.
         """
 
 
@@ -485,7 +488,7 @@ class Store(Protocol):
         """Open a registry for writing. The caller holds its write lock."""
 
     def open_renewal(self, root: Path) -> Renewal:
-        """Open a registry that is being rebuilt."""
+        """Create an empty registry in a directory, for a rebuild. It is durable when installed."""
 
     def open_salvage(self, root: Path) -> Salvage:
         """Open what is left of a damaged registry. Raises Unavailable if it is in use."""

@@ -515,10 +515,10 @@ class MemorySalvage:
     def __exit__(self, *_: object) -> None:
         """Do nothing: there are no resources to release."""
 
-    def read_records(self, *, with_bytes: bool = False) -> Iterator[SalvagedRecord]:
+    def read_pages(self, *, with_bytes: bool = False) -> Iterator[list[SalvagedRecord]]:
         del with_bytes  # no record is left out
         for key in self.state.keys:
-            yield SalvagedRecord(key, self.state.records[key], self.state.places[key])
+            yield [SalvagedRecord(key, self.state.records[key], self.state.places[key])]
 
     def parse_content(self, salvaged: SalvagedRecord) -> stored.ShortLine | Record:
         return stored.parse_short_line(salvaged.text) or stored.decode_stored(salvaged.text)
@@ -573,6 +573,7 @@ class MemoryStore:
         return MemoryJournal(self._states, root)
 
     def open_renewal(self, root: Path) -> MemoryJournal:
+        self.create_registry(root)
         return MemoryJournal(self._states, root)
 
     def open_salvage(self, root: Path) -> MemorySalvage:

@@ -204,13 +204,15 @@ def test_a_record_that_is_read_only_once_comes_from_the_segments(
     """The disk is failing: what confirmed the head of the bytes is gone when it is taken over."""
     desk.mint(text("one"))
     desk.mint(text("two"))
-    read_records, reads = SqliteSalvage.read_records, count(1)
+    read_pages, reads = SqliteSalvage.read_pages, count(1)
 
-    def read_less(salvage: SqliteSalvage, *, with_bytes: bool = False) -> Iterator[SalvagedRecord]:
-        rows = list(read_records(salvage, with_bytes=with_bytes))
-        return iter(rows[1:] if next(reads) == 2 else rows)
+    def read_less(
+        salvage: SqliteSalvage, *, with_bytes: bool = False
+    ) -> Iterator[list[SalvagedRecord]]:
+        (page,) = read_pages(salvage, with_bytes=with_bytes)
+        yield page[1:] if next(reads) == 2 else page
 
-    monkeypatch.setattr(SqliteSalvage, "read_records", read_less)
+    monkeypatch.setattr(SqliteSalvage, "read_pages", read_less)
     assert problems(renewed(desk)) == []
     assert next(reads) == 3
     assert desk.served(f"{TODAY}/1") == b"one"

@@ -138,13 +138,16 @@ def storage_errors(what: str, file: Path | None = None) -> Iterator[None]:
         raise make_unusable(what, error, file) from error
 
 
-def create_registry(root: Path) -> None:
-    """Create an empty registry, unless there is one already. Raises StorageFailed."""
+def create_registry(root: Path, *, is_durable: bool = True) -> None:
+    """Create an empty registry, unless there is one already. Raises StorageFailed.
+
+    If it need not be durable, nothing is flushed to the disk.
+    """
     with storage_errors("the registry"):
         connection = apsw.Connection(str(root / FILE))
         try:
             connection.execute("PRAGMA journal_mode=WAL")
-            connection.execute("PRAGMA synchronous=FULL")
+            connection.execute(f"PRAGMA synchronous={'FULL' if is_durable else 'OFF'}")
             with connection:
                 if not connection.execute("PRAGMA user_version").get:
                     connection.execute(_SCHEMA + references.SCHEMA + _ADDED)

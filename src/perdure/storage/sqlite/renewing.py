@@ -5,16 +5,23 @@ How it works: records come first from the segments and then from the old file
 unchanged. If no change of the old file wrote the line of a record, the record is marked. At the
 end, a new epoch begins with a change for each marked record.
 
+Until the new file is installed, no one reads it, and an interrupted rebuild begins again. So a
+batch is not flushed to the disk, and nothing goes through a log; `install_registry` flushes the
+complete file.
+
 What must stay true: an unchanged record keeps the position of its change.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from datetime import datetime
 from itertools import chain
 from operator import itemgetter
 from pathlib import Path
+
+import apsw
 
 from perdure.model import stored
 from perdure.model.changes import Deed, Epoch
@@ -28,6 +35,7 @@ from perdure.storage.sqlite.sums import sum_line
 ACT = "rebuild"
 _OF_NO_CHANGE = -1  # position of a record until `note_renewed`
 _SOME = 1000
+_PRAGMAS = {"locking_mode": "EXCLUSIVE", "journal_mode": "MEMORY", "synchronous": "OFF"}
 _MOST_UNSORTED = 4 * MOST_RECENT
 _PUT = "INSERT OR REPLACE INTO records VALUES(?,?,?,?)"
 _PUT_SOME = [_PUT + ",(?,?,?,?)" * (count - 1) for count in range(TOGETHER + 1)]
@@ -43,6 +51,17 @@ class RenewedJournal(SqliteJournal):
     def __init__(self, root: Path) -> None:
         super().__init__(root)
         self._unsorted: list[tuple[int, str]] = []  # references that are not in the tree yet
+
+    def _open_connection(self) -> apsw.Connection:
+        connection = super()._open_connection()
+        for name, value in _PRAGMAS.items():
+            connection.pragma(name, value)
+        return connection
+
+    def close(self) -> None:
+        with suppress(apsw.Error):  # if it failed, it is not installed
+            self._only.pragma("journal_mode", "WAL")  # as every registry; nothing is in the log
+        super().close()
 
     def add_references(self, rows: Iterable[tuple[int, str]]) -> None:
         """Add references to the index in the order of their hashes, many at once.
@@ -81,8 +100,11 @@ class RenewedJournal(SqliteJournal):
 
     def keep_lines(self, page: Sequence[SalvagedRecord]) -> None:
         """Store records that the old file has, exactly as they are there."""
+        if not page:
+            return
         last = self._changes.position
-        if any(sum is None or (position or 0) > last for _, _, position, sum in page):
+        _, _, positions, sums = zip(*page, strict=True)
+        if None in sums or any((one or 0) > last for one in set(positions)):
             page = [self._sum_kept(*row) for row in page]
         for at in range(0, len(page), TOGETHER):
             rows = page[at : at + TOGETHER]

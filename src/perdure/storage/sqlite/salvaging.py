@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, Self
-from zlib import crc32
 
 import apsw
 
@@ -44,7 +44,7 @@ from perdure.storage.sqlite.opening import (
     refuse_format,
 )
 from perdure.storage.sqlite.pages import scan_rows
-from perdure.storage.sqlite.sums import ALL_SUMMED, sum_row
+from perdure.storage.sqlite.sums import ALL_SUMMED, are_sound_lines, sum_row
 
 _SOME = 1000
 _COPIED = {
@@ -185,14 +185,19 @@ class SqliteSalvage:
         if self._file:
             self._file.connection.close()
 
-    def read_records(self, *, with_bytes: bool = False) -> Iterator[SalvagedRecord]:
+    def read_pages(self, *, with_bytes: bool = False) -> Iterator[list[SalvagedRecord]]:
         """Current revisions with the positions of their changes, in the order of their keys."""
         low: str | None = ""
         while low is not None and (page := self._read_sound_page(low, with_bytes=with_bytes)):
-            yield from page
+            yield page
             low = page[-1].key if len(page) == _SOME else None
-        if low is None:
-            return
+        if low is not None:
+            rows = self._read_around(low, with_bytes=with_bytes)
+            while page := list(islice(rows, _SOME)):
+                yield page
+
+    def _read_around(self, low: str, *, with_bytes: bool) -> Iterator[SalvagedRecord]:
+        """The readable records behind a key, read around damage."""
         rows = self._read_rows("records", _RECORDS, behind=low, with_bytes=with_bytes)
         for key, text, position in rows:
             if position is None or isinstance(position, int):
@@ -211,10 +216,14 @@ class SqliteSalvage:
         statement = _PAGE.format(_WITH_BYTES if with_bytes else "TRUE")
         try:
             rows: list[Any] = self._file.connection.execute(statement, (low, _SOME)).fetchall()
-            for key, text, position, sum in rows:  # `is_sound_line` without its call
-                if sum != crc32((text + key).encode(), position or 0) >> 1 or key <= low:
-                    return []
-        except (apsw.Error, AttributeError, TypeError, UnicodeError):
+            if not rows:
+                return []
+            keys, texts, positions, sums = zip(*rows, strict=True)
+            if None in sums or not are_sound_lines(keys, texts, positions, sums):
+                return []
+            if min(keys) <= low:
+                return []
+        except (apsw.Error, UnicodeError):
             return []
         return list(map(_make_salvaged, rows))
 

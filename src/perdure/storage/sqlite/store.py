@@ -29,6 +29,7 @@ class SqliteStore:
         return SqliteJournal(root)
 
     def open_renewal(self, root: Path) -> RenewedJournal:
+        opening.create_registry(root, is_durable=False)
         return RenewedJournal(root)
 
     def open_salvage(self, root: Path) -> SqliteSalvage:

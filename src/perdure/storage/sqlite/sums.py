@@ -124,7 +124,10 @@ def are_sound_lines(
     positions: Sequence[int | None],
     sums: Sequence[int | None],
 ) -> bool:
-    """Return True if each of these records, by columns, is sound or has no sum."""
+    """Return True if each of these records, by columns, consists of texts and is sound.
+
+    One without a sum is sound.
+    """
     first = positions[0]
     begun = repeat(first or 0) if positions.count(first) == len(positions) else _begin(positions)
     try:
@@ -132,7 +135,7 @@ def are_sound_lines(
         if all(map(eq, map(rshift, found, repeat(1)), sums)):
             return True
         rows = zip(keys, texts, positions, sums, strict=True)
-        return all(row[-1] is None or row[-1] == sum_line(*row[:-1]) for row in rows)
+        return all(sum_line(*row[:-1]) == row[-1] or row[-1] is None for row in rows)
     except (AttributeError, TypeError, UnicodeEncodeError):  # a number, or bytes
         return False
 

@@ -114,9 +114,16 @@ class PlaceClaims:
             for one in version.representations:
                 self._close_claim(one.segment, one.offset)
 
-    def note_kept_document(self, one: DocumentLine) -> None:
-        """Do the same for a record of the short form."""
-        self._close_claim(int(one.segment), int(one.offset))
+    def note_kept_document(self, key: str, one: DocumentLine) -> None:
+        """Do the same for a record of the short form. Raises PerdureError if its key is damaged."""
+        found = self._find_claim(int(one.segment), int(one.offset))
+        if found is None:
+            spell_full_name(key, _UNNAMED, 1, one.format)
+            return
+        claims, at = found
+        if not claims.heads[at] or claims.marks[at] != hash((key, 1, one.format)):
+            spell_full_name(key, _UNNAMED, 1, one.format)  # it was not spelled for the claim
+        claims.is_open[at] = 0
 
     def _close_claim(self, segment: int, offset: int) -> None:
         found = self._find_claim(segment, offset)

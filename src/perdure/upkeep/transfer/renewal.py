@@ -12,9 +12,9 @@ What must stay true: a promise in the old file is never dropped, even if its byt
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
-from itertools import count, islice
+from itertools import chain, count
 from pathlib import Path
 
 import msgspec
@@ -45,8 +45,7 @@ from perdure.upkeep.transfer.claims import PlaceClaims
 from perdure.writing.copy_fence import FULL, CopyFence
 
 BY = "rebuild"
-_SOME = 1000
-_MOST_KNOWN = 4 * _SOME
+_MOST_KNOWN = 4000
 _UNNAMED = Record()  # a record whose key spells its name
 _ANY_FORMAT = "text"
 
@@ -88,7 +87,6 @@ def rebuild_registry(
             with store.open_salvage(root) as old:
                 shutil.rmtree(work, ignore_errors=True)
                 work.mkdir(parents=True)
-                store.create_registry(work)
                 with (
                     closing(open_bytes(root)) as held,
                     closing(store.open_renewal(work)) as journal,
@@ -153,7 +151,7 @@ def _collect_claims(old: Salvage) -> PlaceClaims:
     """The places of all bytes that the old registry names. Its problems are noted later."""
     claims = PlaceClaims()
     known = len(old.problems)
-    for salvaged in old.read_records(with_bytes=True):
+    for salvaged in chain.from_iterable(old.read_pages(with_bytes=True)):
         content = old.parse_content(salvaged)
         if isinstance(content, Record):
             claims.add_record(salvaged.key, content)
@@ -181,8 +179,7 @@ class _TakeOver:
         journal.begin_batch()
         journal.take_over(self._old)
         journal.commit_batch()
-        rows = self._old.read_records()
-        while page := list(islice(rows, _SOME)):
+        for page in self._old.read_pages():
             journal.begin_batch()
             references = self._keep_page(page)
             if references:  # one by one, each would be a row of its own
@@ -194,10 +191,10 @@ class _TakeOver:
 
     def _keep_page(self, page: list[SalvagedRecord]) -> list[tuple[int, str]]:
         """Store a page of records, and return their references."""
-        keys = [one.key for one in page]
+        keys, texts = tuple(zip(*page, strict=True))[:2]
         known = _read_known(self._journal, keys)
         if known is not None and not known:
-            references = self._keep_locations(keys, page)
+            references = self._keep_locations(keys, texts, page)
             if references is not None:
                 return references
         find_known = self._journal.find_record if known is None else _make_finder(known)
@@ -230,17 +227,17 @@ class _TakeOver:
         self.last_day = max(self.last_day, at[:10].replace("-", "/"))
 
     def _keep_locations(
-        self, keys: list[str], page: list[SalvagedRecord]
+        self, keys: Sequence[str], texts: Sequence[str], page: list[SalvagedRecord]
     ) -> list[tuple[int, str]] | None:
         """Do the same for records with serial numbers and one location each.
 
         None if there are others, of which nothing is stored.
         """
-        uris = split_numbered_locations(keys, [one.text for one in page])
+        uris = split_numbered_locations(keys, texts)
         if uris is None:
             return None
         self._journal.keep_lines(page)
-        self._note_day(max({one.text[:10] for one in page}))
+        self._note_day(max(texts))  # a location begins with its time
         return list(zip(hash_locations(uris), keys, strict=True))
 
     def _keep_one(
@@ -263,13 +260,14 @@ class _TakeOver:
         Raises PerdureError if its key is damaged.
         """
         document = content.document
-        spell_full_name(salvaged.key, _UNNAMED, 1, document.format if document else _ANY_FORMAT)
-        if document is not None:
-            self._claims.note_kept_document(document)
+        if document is None:
+            spell_full_name(salvaged.key, _UNNAMED, 1, _ANY_FORMAT)
+        else:
+            self._claims.note_kept_document(salvaged.key, document)
         return content.reference
 
 
-def _read_known(journal: Renewal, keys: list[str]) -> dict[str, str] | None:
+def _read_known(journal: Renewal, keys: Sequence[str]) -> dict[str, str] | None:
     """The lines of the new registry under these keys and between them.
 
     None if it has too many, so that each key is sought alone.
