@@ -46,6 +46,19 @@ def test_a_composite_can_be_written_to_a_file(shell: Shell, name: str, place: Pa
     assert (place / "made.xml").read_text() == result.stdout
 
 
+def test_parts_are_conjoined(shell: Shell, name: str) -> None:
+    parts = (f"{name}#char=0,4", f"{name}#char=5,9")
+    (made,) = shell.lines("conjoin", *parts, "--body", "Both.", "--by", "ann")
+    lines = shell.lines("provenance", made)
+    assert [line.split()[:2] for line in lines] == [["referenced", one] for one in parts]
+    (line,) = shell.lines("assertions", parts[0])
+    assert line.startswith(f"{made} same conjoins by ann at ")
+    assert line.endswith(": Both.")
+    assert "at least 2 parts" in shell.run("conjoin", parts[0], code=4).stderr
+    shell.run("withdraw", name.removesuffix(".text.1"), "--reason", "a court said so")
+    shell.run("provenance", made, code=1)
+
+
 @pytest.mark.parametrize(
     ("words", "document", "code"),
     [

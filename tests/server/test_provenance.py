@@ -10,6 +10,7 @@ from tests.server.deployment import SERIES, Deployment, resource, text
 from perdure.ids import parse
 from perdure.model.commands import Restrict, Withdraw
 from perdure.model.reading_rules import Access, ReadingRule
+from perdure.upkeep.asserting import conjoin_parts
 from perdure.upkeep.composing import compose_document, mint_composite
 
 
@@ -89,3 +90,14 @@ def test_a_closed_composite_is_not_named(site: Deployment, source: str, composit
 
 def test_unknown_names(site: Deployment) -> None:
     assert site.get(f"/pdi://{SERIES}/1999/01/01/1?provenance").status == 404
+
+
+def test_the_parts_of_a_conjunction(site: Deployment, source: str) -> None:
+    parts = [parse(f"{source}#char=3,7"), parse(f"{source}#char=0,2")]
+    name = conjoin_parts(site.registry, parts).identifier
+    items = json.loads(site.get(f"/{name}?provenance").body)["items"]
+    assert [one["body"] for one in items] == list(map(str, parts))
+    assert {one["motivation"] for one in items} == {"http://www.w3.org/ns/prov#hadMember"}
+    page = site.get(f"/{name}?provenance", "Accept: text/html").body.decode()
+    assert "stands for the following parts together" in page
+    assert f"{source}#char=0,2" in page

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 from pathlib import Path
@@ -10,11 +11,11 @@ import pytest
 from tests.conftest import TODAY, Desk, text
 
 from perdure.errors import NoSuchVersion, NotFound, PartOutOfRange
-from perdure.errors.assertions import RetractionForeign
+from perdure.errors.assertions import ConjunctionMalformed, RetractionForeign
 from perdure.ids import parse
 from perdure.model.assertions import MEDIA_TYPE, write_assertion
 from perdure.model.commands import Restrict
-from perdure.model.queries import LOCAL_READER
+from perdure.model.queries import LOCAL_READER, Fetch, Query
 from perdure.model.reading_rules import Access, ReadingRule
 from perdure.reading import assertions
 from perdure.reading.assertions import AssertionQuery, HeldAssertion
@@ -22,6 +23,7 @@ from perdure.storage.segments.store import Segments
 from perdure.storage.sqlite.opening import FILE
 from perdure.storage.sqlite.store import SqliteStore
 from perdure.upkeep.asserting import (
+    conjoin_parts,
     make_assertion_content,
     retract_assertion,
     store_assertion,
@@ -248,3 +250,68 @@ def test_a_page_reads_no_more_than_it_may(letter: Desk, monkeypatch: pytest.Monk
     second = letter.registry.assertions.list_page(query, limit=9)
     assert [str(one.identifier) for one in second.assertions] == names[4:]
     assert second.after is None
+
+
+# conjunctions
+# ------------
+
+
+def test_a_conjunction_is_a_new_name_that_says_what_it_stands_for(letter: Desk) -> None:
+    """ "creating a new PDI and asserting that it is the conjunction of some fragments" (3.2.3)"""
+    parts = [parse(PART), parse(f"{NAME}.text.1#char=5,10")]
+    receipt = conjoin_parts(letter.registry, parts, body="Both address her.", by="ann")
+    assert receipt.identifier == f"{TODAY}/2.jsonld.1"
+    assert letter.record(f"{TODAY}/2").targets == tuple(map(str, parts))
+    assert find_names(letter, PART) == find_names(letter, str(parts[1])) == [receipt.identifier]
+    step = letter.registry.reading.resolve(Query(identifier=parse(receipt.identifier))).step
+    assert isinstance(step, Fetch)
+    found = letter.registry.provenance.read_pieces(step)
+    data = letter.served(f"{TODAY}/2", format="jsonld")
+    for one, words in zip(found, (b"Dear", b"Madam"), strict=True):
+        assert (one.element, one.verdict, one.is_sound) == ("conjunct", "referenced", True)
+        assert (one.date, one.length) == ("2026-11-21", len(words))
+        assert one.sha512 == hashlib.sha512(words).hexdigest()
+        start, stop = map(int, one.place.removeprefix("char=").split(","))
+        canonical = data.decode().replace("\n", "\r\n")
+        assert canonical[start:stop] == str(one.identifier)
+
+
+def test_what_is_said_of_a_conjunction_is_not_said_of_each_part(letter: Desk) -> None:
+    """ "a source of ambiguity when assertions are made about PDIs" (section 3.2.3)"""
+    parts = [parse(PART), parse(f"{NAME}.text.1#char=5,10")]
+    name = conjoin_parts(letter.registry, parts).identifier
+    about = store(letter, name)
+    assert find_names(letter, name) == [about]
+    assert find_names(letter, PART) == [name]
+
+
+def test_a_withdrawn_part_of_a_conjunction_shows_its_tombstone(letter: Desk) -> None:
+    letter.mint(text("Yours"))
+    parts = [parse(PART), parse(f"{TODAY}/2.text.1#char=0,5")]
+    name = parse(conjoin_parts(letter.registry, parts).identifier)
+    letter.withdraw(f"{TODAY}/2", "a court said so")
+    step = letter.registry.reading.resolve(Query(identifier=name)).step
+    assert isinstance(step, Fetch)
+    one, gone = letter.registry.provenance.read_pieces(step)
+    assert (one.verdict, gone.verdict, gone.is_sound) == ("referenced", "gone", False)
+    assert gone.tombstone is not None
+    assert gone.tombstone.reason == "a court said so"
+
+
+@pytest.mark.parametrize(
+    ("part", "error"),
+    [
+        (f"{NAME}.text.1", ConjunctionMalformed),
+        (f"{NAME}#char=0,1", ConjunctionMalformed),
+        (f"{NAME}.text.1#char=5,50", PartOutOfRange),
+        (f"{TODAY}/9.text.1#char=0,1", NotFound),
+        (f"{NAME}.text.2#char=0,1", NoSuchVersion),
+    ],
+)
+def test_nothing_of_a_refused_conjunction_is_kept(
+    letter: Desk, part: str, error: type[Exception]
+) -> None:
+    before = letter.registry.records.find_head()
+    with pytest.raises(error):
+        conjoin_parts(letter.registry, [parse(PART), parse(part)])
+    assert letter.registry.records.find_head() == before

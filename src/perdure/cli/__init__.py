@@ -69,6 +69,7 @@ _MODULES = {
     "compose": "composing",
     "provenance": "composing",
     "assert": "asserting",
+    "conjoin": "asserting",
     "assertions": "asserting",
     "retract": "asserting",
     "status": "status",

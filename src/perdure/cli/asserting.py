@@ -1,4 +1,4 @@
-"""Assertions: `assert`, `assertions`, `retract`."""
+"""Assertions: `assert`, `conjoin`, `assertions`, `retract`."""
 
 from __future__ import annotations
 
@@ -155,6 +155,26 @@ def _store_lines(path: str, series: str, by: str) -> None:
     )
     if refused:
         click.get_current_context().exit(exits.FINDINGS)
+
+
+@click.command(cls=PerdureCommand)
+@click.argument("parts", metavar="PART...", nargs=-1, required=True, type=options.IDENTIFIER)
+@click.option("--body", metavar="TEXT", default="", help="What the parts have in common.")
+@_series
+@options.add_actor("Who conjoins them")
+def conjoin(parts: tuple[Identifier, ...], body: str, series: str, by: str | None) -> None:
+    """Mint an identifier for several parts together, and print it.
+
+    Each PART is the identifier of a part, with format and version; there are at least two. The
+    document of the new identifier is an assertion that says which parts it stands for. So you can
+    assert something about all of them together, sign them, and cite them by one name.
+    """
+    from perdure.model.records import LOCAL
+    from perdure.upkeep.asserting import conjoin_parts
+
+    with here().open_registry() as registry:
+        receipt = conjoin_parts(registry, parts, body=body, series=series, by=by or LOCAL)
+    print_receipt(receipt)
 
 
 @click.command(cls=PerdureCommand)

@@ -89,8 +89,9 @@ def provenance(identifier: Identifier) -> None:
     """List the pieces of the composite IDENTIFIER, each with its source, verdict and digest.
 
     Each piece is compared with its source now. If the source was withdrawn, the line says so. The
-    command exits with 1 if a piece is not verbatim. If IDENTIFIER is not a composite, nothing
-    is listed.
+    parts of a conjunction are listed, too. The command exits with 1 if a piece is not verbatim, or
+    a part of a conjunction is not available. If IDENTIFIER is neither a composite nor a
+    conjunction, nothing is listed.
     """
     from perdure.cli import queries
     from perdure.model.queries import LOCAL_READER, Fetch
@@ -106,7 +107,7 @@ def provenance(identifier: Identifier) -> None:
             here().print_answer(describe_piece(report), _describe_line(report))
         for name in registry.provenance.walk_composites(resolved.identifier, LOCAL_READER):
             here().print_note(f"{name} contains it, or a part of it")
-    if any(report.verdict not in ("verbatim", "transcluded") for report in found):
+    if not all(report.is_sound for report in found):
         click.get_current_context().exit(exits.FINDINGS)
 
 

@@ -37,6 +37,20 @@ class ContextUnknown(InvalidRequest):
         return f"its context {quote(self.context)} is not known, and contexts are not fetched"
 
 
+class ConjunctionMalformed(InvalidRequest):
+    """A conjunction has too few parts, or something that is not one part of one version."""
+
+    part: str
+    """As it is written; empty for the conjunction itself."""
+    expected: str
+    what = "the conjunction"
+    rule = PAGE
+
+    @property
+    def reason(self) -> str:
+        return f"{quote(self.part)} {self.expected}" if self.part else f"it {self.expected}"
+
+
 class MotivationUnknown(InvalidRequest):
     """A motivation is neither a known word nor an absolute IRI."""
 

@@ -11,7 +11,7 @@ could mean anything. The work is limited by the length, the depth and the target
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 from urllib.parse import unquote
@@ -71,11 +71,13 @@ STANDARD = (
 RETRACTS = f"{PREFIXES['cito']}retracts"
 SUPERSEDES = f"{PREFIXES['dcterms']}replaces"
 DELEGATES = f"{PREFIXES['prov']}actedOnBehalfOf"
+CONJOINS = f"{PREFIXES['prov']}hadMember"
 MOTIVATIONS = {word: _OA + word for word in STANDARD} | {
     "retracts": RETRACTS,
     "supersedes": SUPERSEDES,
     "delegates": DELEGATES,
     "signs": "https://w3id.org/security#proof",
+    "conjoins": CONJOINS,
 }
 """The IRI of each word that is a motivation."""
 
@@ -363,23 +365,30 @@ def write_assertion(
     body: str = "",
     creator: str = "",
     created: str = "",
+    group: str = "",
 ) -> bytes:
     """Write an assertion about some targets, as JSON-LD in UTF-8 that ends in a line feed.
 
-    `body` is plain text, `creator` an IRI, `created` a time such as `2026-11-24T06:00:00Z`; what is
-    empty is left out. Raises the errors of `read_assertion`.
+    `body` is plain text, `creator` an IRI, `created` a time such as `2026-11-24T06:00:00Z`, `group`
+    the type of the set of all targets, such as `Composite`; what is empty is left out. Raises the
+    errors of `read_assertion`.
     """
     words = [word if word in STANDARD else find_iri(word) for word in motivations]
     fields: dict[str, object] = {
         "@context": CONTEXT,
         "type": "Annotation",
-        "motivation": words[0] if len(words) == 1 else words,
+        "motivation": _pack_values(words),
         "creator": creator,
         "created": created,
         "body": body and {"type": "TextualBody", "value": body, "format": "text/plain"},
-        "target": targets[0] if len(targets) == 1 else list(targets),
+        "target": {"type": group, "items": list(targets)} if group else _pack_values(targets),
     }
     kept = {name: value for name, value in fields.items() if value}
     data = msgspec.json.format(msgspec.json.encode(kept), indent=2) + b"\n"
     read_assertion(data)
     return data
+
+
+def _pack_values(values: Sequence[str]) -> object:
+    """Return the only value of a field, or the list of all of them."""
+    return values[0] if len(values) == 1 else list(values)

@@ -2,8 +2,9 @@
 
 How it works: the pieces are read from the bytes of the composite; each is resolved and compared as
 a citation is, with the rights of the reader. A source that was withdrawn after the composite was
-made shows its tombstone. `walk_composites` finds the composites that contain a name, or a part that
-overlaps it (`perdure.model.target_references`).
+made shows its tombstone. The parts of a conjunction (`perdure.model.conjunctions`) are pieces, too;
+they are only referred to. `walk_composites` finds the composites that contain a name, or a part
+that overlaps it (`perdure.model.target_references`).
 
 What must stay true: no verdict is stored; of a closed or withdrawn source, nothing is shown that
 the read door does not show.
@@ -21,11 +22,14 @@ from msgspec.structs import replace
 from perdure.errors import Forbidden, PerdureError, Unauthenticated
 from perdure.errors.composing import CompositeMalformed
 from perdure.extractors.port import Source
+from perdure.formats.essence import strip_parameters
 from perdure.ids import Identifier, parse
 from perdure.model import composites
+from perdure.model.assertions import LONGEST, MEDIA_TYPE, read_assertion
 from perdure.model.composites import Piece
+from perdure.model.conjunctions import list_conjuncts
 from perdure.model.queries import PUBLIC_READER, Fetch, Gone, Query, Reader
-from perdure.model.records import Tombstone
+from perdure.model.records import Record, Representation, Tombstone
 from perdure.model.target_references import TargetUse, list_part_references
 from perdure.model.verdicts import Verdict
 from perdure.policy.assertion_scope import find_scope
@@ -38,6 +42,11 @@ from perdure.reading.signatures import HeldSignature, Signatures
 from perdure.reading.targeting import fetch_document
 
 _MOST_SIGNATURES = 10
+_ASSERTION = strip_parameters(MEDIA_TYPE)
+CONJUNCT = "conjunct"
+"""The element of a piece that is a part of a conjunction."""
+_SOUND = (Verdict.VERBATIM, Verdict.TRANSCLUDED)
+_SOUND_CONJUNCTS = (Verdict.REFERENCED,)
 
 
 class CompositeText(NamedTuple):
@@ -54,6 +63,25 @@ class CompositeText(NamedTuple):
         return cls(source, composites.decode_source(data), pieces)
 
 
+def list_conjoined(data: bytes) -> list[Piece]:
+    """Return the parts of a conjunction as pieces, each at the place where its name is written;
+    none if the data is another assertion.
+
+    Raises the errors of `perdure.model.assertions.read_assertion`, and ConjunctionMalformed.
+    """
+    assertion = read_assertion(data)
+    if not list_conjuncts(assertion):
+        return []
+    text = data.decode()
+    found: list[Piece] = []
+    after = 0
+    for target in assertion.targets:
+        start = max(text.find(target.iri, after), after)  # it may be written with escapes of JSON
+        after = start + len(target.iri) if text.startswith(target.iri, start) else start
+        found.append(Piece(str(target.identifier), CONJUNCT, start, after, start))
+    return found
+
+
 class PieceReport(msgspec.Struct, frozen=True, kw_only=True):
     """A piece of a composite, and the state of its source now."""
 
@@ -67,6 +95,8 @@ class PieceReport(msgspec.Struct, frozen=True, kw_only=True):
     verdict: str
     """That of a citation; `gone` or `closed` if the source cannot be compared."""
     reason: str = ""
+    media_type: str = ""
+    """Of the part."""
     date: str = ""
     """The day of the version of the source."""
     sha512: str = ""
@@ -74,6 +104,12 @@ class PieceReport(msgspec.Struct, frozen=True, kw_only=True):
     tombstone: Tombstone | None = None
     signatures: tuple[HeldSignature, ...] = ()
     """Signatures of the document, or of this part of it."""
+
+    @property
+    def is_sound(self) -> bool:
+        """True if the piece is what it says: verbatim, shown, or part of a conjunction."""
+        sound = _SOUND_CONJUNCTS if self.element == CONJUNCT else _SOUND
+        return self.verdict in sound
 
 
 class Provenance:
@@ -94,41 +130,63 @@ class Provenance:
         self._signatures = signatures
 
     def read_pieces(self, step: Fetch, reader: Reader = PUBLIC_READER) -> list[PieceReport]:
-        """Return the pieces of a document, in their order; none if it is not a composite."""
+        """Return the pieces of a composite, or the parts of a conjunction, in their order; none if
+        a document is neither.
+        """
         held = step.representation
         source = self._documents.open_source(step.identifier, held)
-        if held.length > composites.LARGEST or not composites.is_composite(
-            held.media_type, source.read_bytes(0, min(held.length, composites.MARKED))
-        ):
+        document = self._read_document(source, held)
+        if document is None:
             return []
-        data = self._listings.read_bytes(held)
-        try:
-            document = CompositeText.read(source, data)
-        except PerdureError:  # marked, and malformed
-            return []
-        view = _View(self._listings, self._signatures, document, reader)
+        view = _View(self._signatures, document, reader)
         return [
             self._report_piece(view, piece, piece.identifier)
             for piece in document.pieces
             if piece.identifier is not None
         ]
 
+    def _read_document(self, source: Source, held: Representation) -> CompositeText | None:
+        """Read a composite or a conjunction; None if a document is neither."""
+        try:
+            if strip_parameters(held.media_type) == _ASSERTION:
+                if held.length > LONGEST:
+                    return None
+                pieces = list_conjoined(data := self._listings.read_bytes(held))
+                return CompositeText(source, data.decode(), pieces) if pieces else None
+            if held.length > composites.LARGEST or not composites.is_composite(
+                held.media_type, source.read_bytes(0, min(held.length, composites.MARKED))
+            ):
+                return None
+            return CompositeText.read(source, self._listings.read_bytes(held))
+        except PerdureError:  # marked, and malformed; or another assertion
+            return None
+
     def check_piece(
+        self, document: CompositeText, piece: Piece, name: Identifier, reader: Reader
+    ) -> Verdict:
+        """Return the verdict on a piece: that of a citation or, of an included element, whether its
+        source is the same but for what is included within it.
+
+        Raises the errors of resolving the name and of reading its part.
+        """
+        step = self._door.resolve(Query(identifier=name, reader=reader)).require_step()
+        if not isinstance(step, Fetch):
+            return Verdict.UNVERIFIABLE
+        origin = composites.count_canonical(document.text, piece.start)
+        return self._check_fetched(document, piece, name, origin, step, reader)
+
+    def _check_fetched(
         self,
         document: CompositeText,
         piece: Piece,
         name: Identifier,
+        origin: int,
+        step: Fetch,
         reader: Reader,
-        origin: int | None = None,
     ) -> Verdict:
-        """Return the verdict on a piece: that of a citation or, of an included element, whether its
-        source is the same but for what is included within it. `origin` is its place, if known.
-
-        Raises the errors of resolving the name and of reading its part.
-        """
-        if origin is None:
-            origin = composites.count_canonical(document.text, piece.start)
-        verdict = self._citations.check_passage(document.source, origin, name, reader)
+        if piece.element == CONJUNCT:
+            return Verdict.REFERENCED
+        verdict = self._citations.check_fetched(document.source, origin, name, step)
         if piece.element != "include" or verdict is Verdict.VERBATIM:
             return verdict
         data = b"".join(self._signatures.open_content(name, reader))
@@ -151,19 +209,22 @@ class Provenance:
             verdict="unverifiable",
         )
         try:
-            step = self._door.resolve(Query(identifier=name, reader=reader)).require_step()
+            resolved = self._door.resolve(Query(identifier=name, reader=reader))
+            step = resolved.require_step()
             if isinstance(step, Gone):
                 return replace(report, verdict="gone", tombstone=step.tombstone)
-            content = self._signatures.measure_content(name, None, reader)
-            verdict = self.check_piece(view.document, piece, name, reader, origin)
+            content = self._signatures.measure_resolved(resolved)
+            if isinstance(step, Fetch):
+                verdict = self._check_fetched(view.document, piece, name, origin, step, reader)
+                report = replace(report, verdict=str(verdict))
         except (Forbidden, Unauthenticated) as error:
             return replace(report, verdict="closed", reason=error.problem())
         except PerdureError as error:
             return replace(report, reason=str(error))
         return replace(
             report,
-            verdict=str(verdict),
-            date=view.find_date(content.identifier),
+            media_type=content.media_types[0],
+            date=view.find_date(content.identifier, resolved.record),
             sha512=content.sha512,
             length=content.length,
             signatures=view.list_signatures(name),
@@ -197,25 +258,18 @@ class Provenance:
 class _View:
     """A composite as one request sees it; what its pieces share is read once."""
 
-    def __init__(
-        self, listings: Listings, signatures: Signatures, document: CompositeText, reader: Reader
-    ) -> None:
+    def __init__(self, signatures: Signatures, document: CompositeText, reader: Reader) -> None:
         self.document = document
         self.reader = reader
         self.places = composites.CanonicalPlaces(document.text)
-        self._listings = listings
         self._signatures = signatures
-        self._dates: dict[Identifier, str] = {}
         self._found: dict[Identifier, list[HeldSignature]] = {}
 
-    def find_date(self, name: Identifier) -> str:
+    @staticmethod
+    def find_date(name: Identifier, record: Record | None) -> str:
         """The day of the version that a name names."""
-        whole = name.whole
-        if whole not in self._dates:
-            record = self._listings.find_record(whole)
-            version = record.version(int(whole.version or 1)) if record is not None else None
-            self._dates[whole] = version.at[:10] if version is not None else ""
-        return self._dates[whole]
+        version = record.version(int(name.version or 1)) if record is not None else None
+        return version.at[:10] if version is not None else ""
 
     def list_signatures(self, name: Identifier) -> tuple[HeldSignature, ...]:
         """The signatures of the document, and of this part of it."""

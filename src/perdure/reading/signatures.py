@@ -111,9 +111,13 @@ class Signatures:
         if name.is_interval or name.is_pattern:
             return self._measure_list(name)
         resolved = self._door.resolve(Query(identifier=name, part=part, reader=reader))
+        return self.measure_resolved(resolved)
+
+    def measure_resolved(self, resolved: Resolved) -> SignedContent:
+        """Measure the content of a resolved name, as `measure_content`."""
         step = resolved.step
         if not isinstance(step, Fetch):
-            raise NothingToSign(identifier=str(name))
+            raise NothingToSign(identifier=str(resolved.query.identifier))
         held = step.representation
         if resolved.inside is not None:
             return self._measure_part(resolved, step)

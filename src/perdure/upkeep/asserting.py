@@ -10,7 +10,7 @@ records of the names that it is about do not change.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -21,6 +21,7 @@ from perdure.ids import Identifier
 from perdure.ids.name_set import make_set
 from perdure.model.assertions import MEDIA_TYPE, Assertion, read_assertion, write_assertion
 from perdure.model.commands import Content, Mint, Receipt
+from perdure.model.conjunctions import is_conjunction, list_conjuncts, write_conjunction
 from perdure.model.queries import LOCAL_READER, Fetch, Query, Reader
 from perdure.model.records import LOCAL
 from perdure.model.timestamps import format_timestamp
@@ -50,6 +51,24 @@ def store_assertion(
     return registry.door.execute_command(
         plan_assertion(registry, assertion, data, series=series, by=by, once=once)
     )
+
+
+def conjoin_parts(
+    registry: Registry,
+    parts: Sequence[Identifier],
+    *,
+    body: str = "",
+    series: str = "",
+    by: str = LOCAL,
+) -> Receipt:
+    """Mint an identifier for several parts together, whose document says which they are.
+
+    Each part has a format and a version. `body` says what they have in common. Raises
+    ConjunctionMalformed, and the errors of `check_assertion`.
+    """
+    created = format_timestamp(registry.clock())
+    data = write_conjunction(tuple(map(str, parts)), body=body, created=created)
+    return store_assertion(registry, data, series=series, by=by)
 
 
 class StoredLine(NamedTuple):
@@ -87,10 +106,11 @@ def store_assertions(
 def check_assertion(registry: Registry, data: bytes, reader: Reader = LOCAL_READER) -> Assertion:
     """Read an assertion to store.
 
-    Raises the errors of `read_assertion`, and the errors of reading a target of this registry, such
-    as NotFound or PartOutOfRange.
+    Raises the errors of `read_assertion`, ConjunctionMalformed, and the errors of reading a target
+    of this registry, such as NotFound or PartOutOfRange.
     """
     assertion = read_assertion(data)
+    list_conjuncts(assertion)
     for target in assertion.about:
         check_known(registry, target, reader)
     return assertion
@@ -110,11 +130,17 @@ def plan_assertion(
     return Mint(
         authority=series or _choose_series(registry, assertion),
         contents=(make_assertion_content(data),),
-        metadata={"title": f"Assertion about {assertion.targets[0].iri}"},
+        metadata={"title": _write_title(assertion)},
         by=by,
         bearer=bearer,
         once=once,
     )
+
+
+def _write_title(assertion: Assertion) -> str:
+    kind = "Conjunction of" if is_conjunction(assertion) else "Assertion about"
+    first, *others = assertion.targets
+    return f"{kind} {first.iri}" + (f" and {len(others)} more" if others else "")
 
 
 def _choose_series(registry: Registry, assertion: Assertion) -> str:

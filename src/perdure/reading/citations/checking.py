@@ -68,6 +68,13 @@ class CitationChecker:
         step = self._reading.resolve(Query(identifier=cited, reader=reader)).require_step()
         if not isinstance(step, Fetch):
             return Verdict.UNVERIFIABLE
+        return self.check_fetched(citing, origin, cited, step)
+
+    def check_fetched(self, citing: Source, origin: int, cited: Identifier, step: Fetch) -> Verdict:
+        """Return the same verdict, of a cited identifier that was resolved to a step.
+
+        Raises PartNotFound or PartOutOfRange.
+        """
         position = read_origin(str(origin), find_medium(citing.essence), citing.essence)
         quoted = self._open_side(cited, step)
         try:

@@ -12,9 +12,9 @@ from typing import Any
 import msgspec
 
 from perdure.ids import Identifier
-from perdure.model.assertions import CONTEXT, MEDIA_TYPE
+from perdure.model.assertions import CONJOINS, CONTEXT, MEDIA_TYPE
 from perdure.model.queries import Fetch, Gone, Reader
-from perdure.reading.composites import PieceReport, describe_piece
+from perdure.reading.composites import CONJUNCT, PieceReport, describe_piece
 from perdure.reading.resolved import (
     Resolved,
 )
@@ -29,6 +29,7 @@ from perdure.server.pages.trail import find_page, make_trail
 
 _HTML, _JSON = "text/html", "application/ld+json"
 _QUOTES = "http://purl.org/spar/cito/includesQuotationFrom"
+"""The motivation of an annotation that says where a piece is from."""
 _MOST_COMPOSITES = 100
 _WITH_REGISTRY = [CONTEXT, {"registry": None, "containedIn": None}]
 
@@ -76,7 +77,7 @@ def _write_annotations(
             {
                 "id": f"{address}#{number}",
                 "type": "Annotation",
-                "motivation": _QUOTES,
+                "motivation": CONJOINS if report.element == CONJUNCT else _QUOTES,
                 "target": str(name.with_part(report.place) or name),
                 "body": str(report.identifier),
                 "registry": describe_piece(report),
@@ -99,6 +100,7 @@ def _make_page(
         title=f"Provenance of {name}",
         trail=[*make_trail(name.whole), (str(name), find_page(name))],
         document=str(name),
+        is_conjunction=any(report.element == CONJUNCT for report in found),
         pieces=[
             describe_piece(report) | {"href": f"{request.base_url}/{spell_path(report.identifier)}"}
             for report in found
