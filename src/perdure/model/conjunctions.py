@@ -14,7 +14,7 @@ are:
      "target": {"type": "Composite", "items": ["pdi://…/1.text.1#char=0,9", "pdi://…#char=20,31"]}}
 
 What must stay true: a conjunction has at least two parts, none twice, each of one version of one
-format, so it never changes. What is said about a conjunction is not said about each of its parts.
+format, so it never changes. An assertion about a conjunction says nothing about each of its parts.
 """
 
 from __future__ import annotations
