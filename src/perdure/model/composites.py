@@ -23,6 +23,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
+from functools import lru_cache
 from html import unescape
 from html.parser import HTMLParser
 from typing import NamedTuple
@@ -72,11 +73,16 @@ class Piece(NamedTuple):
     @property
     def identifier(self) -> Identifier | None:
         """The identifier of the piece; None if it has none that can be read."""
-        address = f"http://here{self.cited}" if self.cited[:1] == "/" else self.cited
-        try:
-            return find_identifier(address)
-        except PerdureError:
-            return None
+        return _read_cited(self.cited)
+
+
+@lru_cache(MOST)
+def _read_cited(cited: str) -> Identifier | None:
+    address = f"http://here{cited}" if cited[:1] == "/" else cited
+    try:
+        return find_identifier(address)
+    except PerdureError:
+        return None
 
 
 def is_composite(media_type: str, beginning: bytes) -> bool:

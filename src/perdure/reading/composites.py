@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from perdure.errors import Forbidden, PerdureError, Unauthenticated
 from perdure.errors.composing import CompositeMalformed
-from perdure.extractors.port import Source
+from perdure.extractors.port import Part, Source
 from perdure.formats.essence import strip_parameters
 from perdure.ids import Identifier, parse
 from perdure.model import composites
@@ -112,6 +112,15 @@ class PieceReport(msgspec.Struct, frozen=True, kw_only=True):
         return self.verdict in sound
 
 
+class _FoundPiece(NamedTuple):
+    """A piece whose source was resolved, and perhaps cut."""
+
+    name: Identifier
+    origin: int
+    step: Fetch
+    cut: tuple[Source, Part] | None = None
+
+
 class Provenance:
     """The composites of a registry, for reading."""
 
@@ -139,11 +148,8 @@ class Provenance:
         if document is None:
             return []
         view = _View(self._signatures, document, reader)
-        return [
-            self._report_piece(view, piece, piece.identifier)
-            for piece in document.pieces
-            if piece.identifier is not None
-        ]
+        named = ((piece, piece.identifier) for piece in document.pieces)
+        return [self._report_piece(view, piece, name) for piece, name in named if name is not None]
 
     def _read_document(self, source: Source, held: Representation) -> CompositeText | None:
         """Read a composite or a conjunction; None if a document is neither."""
@@ -173,20 +179,15 @@ class Provenance:
         if not isinstance(step, Fetch):
             return Verdict.UNVERIFIABLE
         origin = composites.count_canonical(document.text, piece.start)
-        return self._check_fetched(document, piece, name, origin, step, reader)
+        return self._check_found(document, piece, _FoundPiece(name, origin, step), reader)
 
-    def _check_fetched(
-        self,
-        document: CompositeText,
-        piece: Piece,
-        name: Identifier,
-        origin: int,
-        step: Fetch,
-        reader: Reader,
+    def _check_found(
+        self, document: CompositeText, piece: Piece, found: _FoundPiece, reader: Reader
     ) -> Verdict:
         if piece.element == CONJUNCT:
             return Verdict.REFERENCED
-        verdict = self._citations.check_fetched(document.source, origin, name, step)
+        name, origin, step, cut = found
+        verdict = self._citations.check_fetched(document.source, origin, name, step, cut)
         if piece.element != "include" or verdict is Verdict.VERBATIM:
             return verdict
         data = b"".join(self._signatures.open_content(name, reader))
@@ -213,9 +214,13 @@ class Provenance:
             step = resolved.require_step()
             if isinstance(step, Gone):
                 return replace(report, verdict="gone", tombstone=step.tombstone)
-            content = self._signatures.measure_resolved(resolved)
+            cut = None
+            if isinstance(step, Fetch) and resolved.inside is not None:
+                cut = self._documents.cut_part(resolved, step)
+            content = self._signatures.measure_resolved(resolved, cut)
             if isinstance(step, Fetch):
-                verdict = self._check_fetched(view.document, piece, name, origin, step, reader)
+                there = _FoundPiece(name, origin, step, cut)
+                verdict = self._check_found(view.document, piece, there, reader)
                 report = replace(report, verdict=str(verdict))
         except (Forbidden, Unauthenticated) as error:
             return replace(report, verdict="closed", reason=error.problem())

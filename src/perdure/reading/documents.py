@@ -87,10 +87,17 @@ class Documents:
 
         Raises the errors of cutting a part.
         """
+        source, part = self.cut_part(resolved, step)
+        return part, iterate_body(part.body, source)
+
+    def cut_part(self, resolved: Resolved, step: Fetch) -> tuple[Source, Part]:
+        """Cut the part of a resolved name, and return it with the bytes of which it is a part.
+
+        Raises the errors of cutting a part.
+        """
         source = self.open_source(step.identifier, step.representation)
         selector = self.find_selector(resolved.identifier, source, resolved.part_beside)
-        part = self._parts.cut_part(source, selector)
-        return part, iterate_body(part.body, source)
+        return source, self._parts.cut_part(source, selector)
 
     def require_part_kind(self, resolved: Resolved, step: Choices) -> None:
         """Require that some version may have such a part, before the reader chooses one.

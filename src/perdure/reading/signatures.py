@@ -24,7 +24,7 @@ import msgspec
 from perdure.errors import Corrupt, NotFound, PerdureError
 from perdure.errors.invalid import InvalidRequest
 from perdure.errors.signing import NothingToSign, PartNotSignable
-from perdure.extractors.port import Span
+from perdure.extractors.port import Part, Source, Span, iterate_body
 from perdure.formats.essence import strip_parameters
 from perdure.ids import Identifier, parse
 from perdure.ids.name_set import make_set
@@ -113,44 +113,24 @@ class Signatures:
         resolved = self._door.resolve(Query(identifier=name, part=part, reader=reader))
         return self.measure_resolved(resolved)
 
-    def measure_resolved(self, resolved: Resolved) -> SignedContent:
-        """Measure the content of a resolved name, as `measure_content`."""
+    def measure_resolved(
+        self, resolved: Resolved, cut: tuple[Source, Part] | None = None
+    ) -> SignedContent:
+        """Measure the content of a resolved name, as `measure_content`. `cut` is the part that it
+        names, if it was cut already (`Documents.cut_part`).
+        """
         step = resolved.step
         if not isinstance(step, Fetch):
             raise NothingToSign(identifier=str(resolved.query.identifier))
         held = step.representation
         if resolved.inside is not None:
-            return self._measure_part(resolved, step)
+            source, part = cut or self._documents.cut_part(resolved, step)
+            return _measure_part(resolved, step, source, part)
         return SignedContent(
             identifier=step.identifier.whole,
             sha512=held.sha512,
             length=held.length,
             media_types=_list_media_types(held),
-        )
-
-    def _measure_part(self, resolved: Resolved, step: Fetch) -> SignedContent:
-        with_part = step.identifier.whole.with_part(resolved.part or "")
-        if with_part is None:
-            raise PartNotSignable(identifier=str(resolved.asked))
-        part, pieces = self._documents.open_part(resolved, step)
-        media_types = (strip_parameters(part.media_type),)
-        if part.decoded is not None:
-            return SignedContent(
-                identifier=with_part,
-                sha512=part.decoded.sha512,
-                length=0,
-                reading=part.decoded.form,
-                media_types=media_types,
-            )
-        digest, length = hashlib.sha512(), 0
-        for piece in pieces:
-            digest.update(piece)
-            length += len(piece)
-        return SignedContent(
-            identifier=with_part,
-            sha512=digest.hexdigest(),
-            length=length,
-            media_types=media_types,
         )
 
     def open_content(self, name: Identifier, reader: Reader = PUBLIC_READER) -> Iterator[bytes]:
@@ -370,6 +350,31 @@ class Signatures:
                 committed=change.mark if change else None,
                 at=version.at,
             )
+
+
+def _measure_part(resolved: Resolved, step: Fetch, source: Source, part: Part) -> SignedContent:
+    with_part = step.identifier.whole.with_part(resolved.part or "")
+    if with_part is None:
+        raise PartNotSignable(identifier=str(resolved.asked))
+    media_types = (strip_parameters(part.media_type),)
+    if part.decoded is not None:
+        return SignedContent(
+            identifier=with_part,
+            sha512=part.decoded.sha512,
+            length=0,
+            reading=part.decoded.form,
+            media_types=media_types,
+        )
+    digest, length = hashlib.sha512(), 0
+    for piece in iterate_body(part.body, source):
+        digest.update(piece)
+        length += len(piece)
+    return SignedContent(
+        identifier=with_part,
+        sha512=digest.hexdigest(),
+        length=length,
+        media_types=media_types,
+    )
 
 
 def _list_media_types(held: Representation) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from msgspec import structs
 
 from perdure.errors.citing import NotACitation
-from perdure.extractors.port import Source
+from perdure.extractors.port import Part, Source, Stream
 from perdure.ids import Identifier, parse
 from perdure.ids.pdi import Pdi
 from perdure.model.queries import PUBLIC_READER, Fetch, Query, Reader, Step
@@ -70,13 +70,25 @@ class CitationChecker:
             return Verdict.UNVERIFIABLE
         return self.check_fetched(citing, origin, cited, step)
 
-    def check_fetched(self, citing: Source, origin: int, cited: Identifier, step: Fetch) -> Verdict:
-        """Return the same verdict, of a cited identifier that was resolved to a step.
+    def check_fetched(
+        self,
+        citing: Source,
+        origin: int,
+        cited: Identifier,
+        step: Fetch,
+        cut: tuple[Source, Part] | None = None,
+    ) -> Verdict:
+        """Return the same verdict, of a cited identifier that was resolved to a step, and of which
+        the part may be cut already (`Documents.cut_part`).
 
         Raises PartNotFound or PartOutOfRange.
         """
         position = read_origin(str(origin), find_medium(citing.essence), citing.essence)
-        quoted = self._open_side(cited, step)
+        if cut is None or isinstance(cut[1].body, Stream):  # which can be read once
+            quoted = self._open_side(cited, step)
+        else:
+            source, part = cut
+            quoted = Side(cited, source, select_part(cited, source.essence), part)
         try:
             return self._compare(Side(cited, citing, None), position, quoted, cited).verdict
         except SideUnreadable:

@@ -15,7 +15,7 @@ from perdure.errors import (
     PerdureError,
     Undecodable,
 )
-from perdure.extractors.port import Source
+from perdure.extractors.port import Part, Source
 from perdure.ids import Identifier
 from perdure.model.verdicts import Comparison, Excerpt, Verdict
 from perdure.parts import Selector
@@ -29,6 +29,8 @@ class Side(NamedTuple):
     source: Source
     selector: Selector | None
     """None for the complete document."""
+    part: Part | None = None
+    """The cited part, if it was cut already and can be read again."""
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):

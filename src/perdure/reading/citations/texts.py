@@ -84,7 +84,7 @@ def cut_text(parts: PartExtraction, side: Side) -> str | None:
         how = find_coding(source)
         written = _decode(source, how.codec, (source.read_bytes(how.start, LARGEST + 1),))
     else:
-        written = _decode_part(source, parts.cut_part(source, side.selector))
+        written = _decode_part(source, side.part or parts.cut_part(source, side.selector))
         if isinstance(side.selector, CharRange):
             return written
     return _canonicalise(written)
