@@ -46,6 +46,7 @@ if TYPE_CHECKING:  # loaded when they are used: most commands write nothing and 
     from perdure.reading.extraction import PartExtraction
     from perdure.reading.harvest import Harvest
     from perdure.reading.listing import Listings
+    from perdure.reading.manifests import Manifests
     from perdure.reading.resolve import ReadDoor
     from perdure.reading.signatures import Signatures
     from perdure.storage.spool import Spool
@@ -244,6 +245,13 @@ class Registry:
         return Provenance(
             self.reading, self.listings, self.documents, self.citations, self.signatures
         )
+
+    @cached_property
+    def manifests(self) -> Manifests:
+        """Makes the IIIF manifests of composites, pictures, sounds and films."""
+        from perdure.reading.manifests import Manifests
+
+        return Manifests(self.reading, self.documents, self.parts, self.provenance)
 
     @cached_property
     def citations(self) -> CitationChecker:

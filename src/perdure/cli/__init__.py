@@ -68,6 +68,7 @@ _MODULES = {
     "export-signatures": "signing",
     "compose": "composing",
     "provenance": "composing",
+    "manifest": "composing",
     "assert": "asserting",
     "conjoin": "asserting",
     "assertions": "asserting",

@@ -1,4 +1,4 @@
-"""Composites: `compose` and `provenance`."""
+"""Composites: `compose`, `provenance` and `manifest`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from perdure.cli import exits, options
-from perdure.cli.command import PerdureCommand, here
+from perdure.cli.command import PerdureCommand, here, to_json
 from perdure.cli.output import check_not_input, output_file
 from perdure.cli.receipts import print_receipt
 
@@ -123,3 +123,28 @@ def _describe_line(report: PieceReport) -> str:
     if report.tombstone is not None:
         return f"{line}: withdrawn {report.tombstone.at[:10]}, {report.tombstone.reason}"
     return f"{line}: {report.reason}" if report.reason else line
+
+
+@click.command(cls=PerdureCommand)
+@click.argument("identifier", type=options.IDENTIFIER)
+def manifest(identifier: Identifier) -> None:
+    """Print the IIIF manifest of IDENTIFIER, for viewers such as Mirador.
+
+    A composite, a conjunction, a picture, a sound and a film have one. Its addresses are at the
+    resolver of the setting base_url, which must be set.
+    """
+    from perdure.cli import fetching
+    from perdure.errors.composing import ManifestEmpty
+    from perdure.ids.urls import urlify
+    from perdure.model.queries import LOCAL_READER, Fetch
+
+    with here().open_registry() as registry:
+        base = registry.settings.base_url
+        resolved = registry.reading.resolve(fetching.make_query(registry, identifier))
+        url = urlify(resolved.identifier, base)
+        step = resolved.require_step()
+        if not isinstance(step, Fetch):
+            raise ManifestEmpty(identifier=str(identifier), asked="a IIIF manifest", offered=())
+        title = registry.documents.describe_resolved(resolved, url).about.title
+        made = registry.manifests.make_manifest(step, base, title, LOCAL_READER)
+    click.echo(to_json(made))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from perdure.errors.invalid import InvalidRequest
+from perdure.errors.lookup import NotAcceptable
 from perdure.errors.root import quote
 from perdure.errors.stored import TooLarge
 
@@ -76,6 +77,16 @@ class CompositePiecesTooMany(TooLarge):
 
     what = "the composite"
     unit = "pieces"
+
+
+class ManifestEmpty(NotAcceptable):
+    """Nothing in a document can be seen or heard, so that it has no IIIF manifest."""
+
+    def problem(self) -> str:
+        return f"{quote(self.identifier)} contains no picture, sound or film to show"
+
+    def repair(self) -> str:
+        return "request the document itself, or its provenance"
 
 
 # its pieces

@@ -24,8 +24,10 @@ def list_time_extents(duration: Fraction | None, about: str = "") -> tuple[Exten
     if duration is None:
         return (Extent(syntax="sec=0,1", what=f"seconds{about}"),)
     first, milliseconds = select_first_second(duration), math.floor(duration * 1000)
-    if duration >= 1:
-        return (Extent(syntax=str(first), what=f"seconds{about}", size=math.floor(duration)),)
-    if milliseconds:
-        return (Extent(syntax=str(first), what=f"milliseconds{about}", size=milliseconds),)
-    return ()
+    unit, size = (
+        ("seconds", math.floor(duration)) if duration >= 1 else ("milliseconds", milliseconds)
+    )
+    if not milliseconds:
+        return ()
+    what, seconds = f"{unit}{about}", float(duration)
+    return (Extent(syntax=str(first), what=what, size=size, seconds=seconds),)

@@ -248,6 +248,8 @@ class Extent(msgspec.Struct, frozen=True, kw_only=True):
     """The number of units."""
     items: tuple[str, ...] = ()
     """The names of the first units, if they have names: tags, tracks, destinations."""
+    seconds: float | None = None
+    """The duration of a sound or a film."""
 
 
 # the port

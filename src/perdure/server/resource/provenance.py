@@ -1,4 +1,5 @@
-"""The provenance of a composite over HTTP (`?provenance`): a page, or annotations in JSON-LD.
+"""The provenance of a composite over HTTP (`?provenance`): a page, or annotations in JSON-LD; and
+its IIIF manifest (`?manifest`).
 
 What must stay true: each piece is compared when it is asked for, with the rights of the reader.
 """
@@ -11,13 +12,13 @@ from typing import Any
 
 import msgspec
 
+from perdure.errors.composing import ManifestEmpty
 from perdure.ids import Identifier
 from perdure.model.assertions import CONJOINS, CONTEXT, MEDIA_TYPE
 from perdure.model.queries import Fetch, Gone, Reader
 from perdure.reading.composites import CONJUNCT, PieceReport, describe_piece
-from perdure.reading.resolved import (
-    Resolved,
-)
+from perdure.reading.manifests import MEDIA_TYPE as MANIFEST_TYPE
+from perdure.reading.resolved import Resolved
 from perdure.reading.targets import append_question, spell_path
 from perdure.server import pages
 from perdure.server.common import asking, problems
@@ -31,6 +32,7 @@ _HTML, _JSON = "text/html", "application/ld+json"
 _QUOTES = "http://purl.org/spar/cito/includesQuotationFrom"
 """The motivation of an annotation that says where a piece is from."""
 _MOST_COMPOSITES = 100
+_ANY_ORIGIN = (b"access-control-allow-origin", b"*")
 _WITH_REGISTRY = [CONTEXT, {"registry": None, "containedIn": None}]
 
 
@@ -54,6 +56,34 @@ async def show_provenance(service: Service, request: Request, resolved: Resolved
         return _make_page(request, name, found, contained, fields)
     body = _write_annotations(request.base_url, name, found, contained)
     return make_answer(HTTPStatus.OK, MEDIA_TYPE, msgspec.json.encode(body), *fields)
+
+
+async def show_manifest(service: Service, request: Request, resolved: Resolved) -> Answer:
+    """Answer with the IIIF manifest of a document. Pages of any origin may read it.
+
+    Raises NotFound, NoSuchVersion, NotAcceptable.
+    """
+    step = resolved.choose(whole=True)
+    if isinstance(step, Gone):
+        return problems.answer_problem(problems.make_gone_problem(step), request)
+    if not isinstance(step, Fetch):
+        raise ManifestEmpty(
+            identifier=str(resolved.identifier), asked="a IIIF manifest", offered=()
+        )
+    made = await service.run_cutter(_make_manifest, service, request, resolved, step)
+    fresh = b"public, max-age=%d" % service.settings.fresh_seconds
+    fields: Fields = [(b"cache-control", fresh), _ANY_ORIGIN]
+    return make_answer(HTTPStatus.OK, MANIFEST_TYPE, msgspec.json.encode(made), *fields)
+
+
+def _make_manifest(
+    service: Service, request: Request, resolved: Resolved, step: Fetch
+) -> dict[str, Any]:
+    registry, reader = service.registry, resolved.query.reader
+    title = registry.documents.describe_resolved(resolved, request.base_url).about.title
+    for report in registry.provenance.read_pieces(step, reader):
+        asking.find_guard(service, request, report.identifier)
+    return registry.manifests.make_manifest(step, request.base_url, title, reader)
 
 
 def _read_all(

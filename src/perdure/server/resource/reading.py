@@ -138,6 +138,8 @@ async def _answer_question(
             return await signing.list_signatures(service, request, resolved)
         case "provenance":
             return await provenance.show_provenance(service, request, resolved)
+        case "manifest":
+            return await provenance.show_manifest(service, request, resolved)
         case "assertions":
             return await asserting.list_assertions(service, request, resolved, question)
         case "quotes":

@@ -93,6 +93,13 @@ QUESTIONS = (
         "and signatures, and the composites that contain it",
     ),
     Parameter(
+        name="manifest",
+        schema=BARE,
+        shown="?manifest",
+        text="the [IIIF manifest](composites.md#iiif-manifests) of a composite, a conjunction, a "
+        "picture, a sound or a film (Presentation API 3.0)",
+    ),
+    Parameter(
         name="citedby",
         schema=BARE,
         shown="?citedby",
