@@ -144,7 +144,7 @@ def manifest(identifier: Identifier) -> None:
         url = urlify(resolved.identifier, base)
         step = resolved.require_step()
         if not isinstance(step, Fetch):
-            raise ManifestEmpty(identifier=str(identifier), asked="a IIIF manifest", offered=())
+            raise ManifestEmpty(identifier=str(identifier))
         title = registry.documents.describe_resolved(resolved, url).about.title
         made = registry.manifests.make_manifest(step, base, title, LOCAL_READER)
     click.echo(to_json(made))

@@ -82,7 +82,7 @@ class Manifests:
         found = (self._find_shown(piece, reader) for piece in pieces)
         shown = [one for one in found if one is not None]
         if not shown:
-            raise ManifestEmpty(identifier=str(name), asked="a IIIF manifest", offered=())
+            raise ManifestEmpty(identifier=str(name))
         address = f"{base}/{spell_path(name)}"
         manifest = append_question(address, "manifest")
         described = [one for one in pieces if one.element]
