@@ -20,7 +20,7 @@ from perdure.upkeep.composing import compose_document, mint_composite
 
 _VALIDATE = """
 import sys, iiif_prezi3
-iiif_prezi3.Manifest.model_validate_json(sys.stdin.buffer.read())  # raises an error if it is invalid
+iiif_prezi3.Manifest.model_validate_json(sys.stdin.buffer.read())  # or raise an error
 """
 
 

@@ -82,8 +82,8 @@ class CompositePiecesTooMany(TooLarge):
 class ManifestEmpty(NotAcceptable):
     """Nothing in a document can be seen or heard, so that it has no IIIF manifest."""
 
-    asked = "a IIIF manifest"
-    offered = ()
+    asked: str = "a IIIF manifest"
+    offered: tuple[str, ...] = ()
 
     def problem(self) -> str:
         return f"{quote(self.identifier)} contains no picture, sound or film to show"

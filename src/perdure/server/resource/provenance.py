@@ -67,9 +67,7 @@ async def show_manifest(service: Service, request: Request, resolved: Resolved) 
     if isinstance(step, Gone):
         return problems.answer_problem(problems.make_gone_problem(step), request)
     if not isinstance(step, Fetch):
-        raise ManifestEmpty(
-            identifier=str(resolved.identifier), asked="a IIIF manifest", offered=()
-        )
+        raise ManifestEmpty(identifier=str(resolved.identifier))
     made = await service.run_cutter(_make_manifest, service, request, resolved, step)
     fresh = b"public, max-age=%d" % service.settings.fresh_seconds
     fields: Fields = [(b"cache-control", fresh), _ANY_ORIGIN]
