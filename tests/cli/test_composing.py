@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from base64 import b64decode
 from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Shell
 from tests.conftest import SERIES
+
+_PIXEL = "R0lGODlhAQABAIAAAP///wAAACH5BAEAAAAALAAAAAABAAEAAAICRAEAOw=="
 
 
 @pytest.fixture
@@ -72,3 +76,15 @@ def test_parts_are_conjoined(shell: Shell, name: str) -> None:
 )
 def test_mistakes(shell: Shell, words: tuple[str, ...], document: str, code: int) -> None:
     shell.run("compose", "-", *words, stdin=document, code=code)
+
+
+def test_a_manifest_needs_the_address_of_the_resolver(shell: Shell, name: str, place: Path) -> None:
+    (place / "a.gif").write_bytes(b64decode(_PIXEL))
+    (picture,) = shell.lines("mint", "--series", SERIES, str(place / "a.gif"))
+    assert "no public resolver" in shell.run("manifest", picture, code=4).stderr
+    with (shell.root / "perdure.toml").open("a") as settings:
+        settings.write('base_url = "https://pid.example"\n')
+    found = json.loads(shell.run("manifest", picture).stdout)
+    assert found["id"] == f"https://pid.example/{picture}?manifest"
+    assert found["items"][0]["width"] == 1
+    assert "no picture, sound or film" in shell.run("manifest", name, code=13).stderr

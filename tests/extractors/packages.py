@@ -17,6 +17,7 @@ _ODF_SPACES = " ".join(
     )
 )  # fmt: skip
 _TRANSITIONAL = "http://schemas.openxmlformats.org/"
+_EXTERNAL = ' TargetMode="External"'
 _STRICT = "http://purl.oclc.org/ooxml/"
 
 
@@ -46,7 +47,8 @@ def write_ooxml(main: str, parts: Mapping[str, str], *, strict: bool = False) ->
     """An Office Open XML document.
 
     `parts` are by name. In them, W, S, P, A, M and R stand for the declarations of namespaces;
-    relationships are written `kind=ID=target` in a part whose name ends in `.rels`.
+    relationships are written `kind=ID=target` in a part whose name ends in `.rels`; a target with a
+    colon is outside the package.
     """
     base, year = (_STRICT, "") if strict else (_TRANSITIONAL, "2006/")
     kinds = f"{base}officeDocument/{year}relationships"
@@ -63,8 +65,9 @@ def write_ooxml(main: str, parts: Mapping[str, str], *, strict: bool = False) ->
     for name, data in {"_rels/.rels": f"officeDocument=r1=/{main}", **parts}.items():
         if name.endswith(".rels"):
             related = "".join(
-                f'<Relationship Id="{fields[1]}" Type="{kinds}/{fields[0]}" Target="{fields[2]}"/>'
-                for fields in (line.split("=") for line in data.split())
+                f'<Relationship Id="{fields[1]}" Type="{kinds}/{fields[0]}" Target="{fields[2]}"'
+                f"{_EXTERNAL if ':' in fields[2] else ''}/>"
+                for fields in (line.split("=", 2) for line in data.split())
             )
             members[name] = (
                 '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/'

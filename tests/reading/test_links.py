@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.archives.warcs import Warc
+from tests.extractors.packages import ODF, OOXML, write_odf, write_ooxml, write_zip
 
 from perdure.errors.limits import PlainTextTooLong
 from perdure.extractors.port import Source
@@ -24,6 +26,7 @@ from perdure.reading.links.written import find_written, read_bare_doi
 NAME = "pdi://oma.eop.gov.us/1997/09/01/1.text.1"
 PART = f"{NAME}#char=0,47"
 DOI = "doi:10.1000/182"
+_DOCX = "wordprocessingml.document"
 
 
 def read(
@@ -260,3 +263,105 @@ def test_the_links_of_a_pdf_have_their_pages(tmp_path: Path) -> None:
         DeclaredLink("pdf", parse(PART), 1, 0),
         DeclaredLink("pdf", parse(DOI), 3, 0),
     ]
+
+
+# packages and archives
+# ---------------------
+
+
+def test_the_hyperlinks_of_a_document(tmp_path: Path) -> None:
+    """Relationships to what is outside (ECMA-376 part 2, 9.3), and fields (part 1, 17.16.5.25)"""
+    main = (
+        "<w:document @W ><w:body><w:p>"
+        '<w:hyperlink r:id="r1" @R ><w:r><w:t>there</w:t></w:r></w:hyperlink>'
+        "<w:fldSimple w:instr='HYPERLINK \"hdl:1839/x\"'><w:r><w:t>x</w:t></w:r></w:fldSimple>"
+        '<w:r><w:fldChar w:fldCharType="begin"/></w:r><w:r><w:instrText> HYPERLINK "doi:10.1000'
+        '</w:instrText></w:r><w:r><w:instrText>/182" </w:instrText></w:r>'
+        '<w:r><w:fldChar w:fldCharType="separate"/></w:r></w:p></w:body></w:document>'
+    )
+    parts = {
+        "word/document.xml": main,
+        "word/_rels/document.xml.rels": f"hyperlink=r1=https://id.example/{PART} "
+        f"image=r2={NAME} hyperlink=r3=https://else.example/ footnotes=r4=footnotes.xml",
+        "word/footnotes.xml": "<w:footnotes @W ></w:footnotes>",
+        "word/_rels/footnotes.xml.rels": f"hyperlink=r1={DOI}",
+    }
+    found = read(tmp_path, write_ooxml("word/document.xml", parts), f"{OOXML}{_DOCX}", None)
+    assert list_pairs(found) == [
+        ("href", PART),
+        ("src", NAME),
+        ("href", "hdl:1839/x"),
+        ("href", DOI),
+        ("href", DOI),
+    ]
+    assert {(one.origin, one.extent) for one in found} == {(None, 0)}
+
+
+def test_the_hyperlinks_of_a_workbook_and_a_presentation(tmp_path: Path) -> None:
+    sheet = '<worksheet @S ><sheetData><row><c><f>HYPERLINK("hdl:1839/x","X")</f></c></row>'
+    sheets = '<sheets><sheet name="a" r:id="r1" @R /></sheets>'
+    parts = {
+        "xl/workbook.xml": f"<workbook @S >{sheets}</workbook>",
+        "xl/_rels/workbook.xml.rels": "worksheet=r1=sheet1.xml",
+        "xl/sheet1.xml": f"{sheet}</sheetData></worksheet>",
+        "xl/_rels/sheet1.xml.rels": f"hyperlink=r1={NAME}",
+    }
+    data = write_ooxml("xl/workbook.xml", parts)
+    found = read(tmp_path, data, f"{OOXML}spreadsheetml.sheet", None)
+    assert list_pairs(found) == [("href", NAME), ("href", "hdl:1839/x")]
+    slide = "<p:sld @P @A ></p:sld>"
+    parts = {
+        "ppt/presentation.xml": '<p:presentation @P ><p:sldId r:id="r1" @R /></p:presentation>',
+        "ppt/_rels/presentation.xml.rels": "slide=r1=slide1.xml",
+        "ppt/slide1.xml": slide,
+        "ppt/_rels/slide1.xml.rels": f"hyperlink=r1={DOI} notesSlide=r2=notes1.xml",
+        "ppt/notes1.xml": "<p:notes @P ></p:notes>",
+        "ppt/_rels/notes1.xml.rels": f"hyperlink=r1={NAME}",
+    }
+    data = write_ooxml("ppt/presentation.xml", parts)
+    found = read(tmp_path, data, f"{OOXML}presentationml.presentation", None)
+    assert list_pairs(found) == [("href", DOI), ("href", NAME)]
+
+
+def test_the_links_of_an_open_document(tmp_path: Path) -> None:
+    """`xlink:href` (OpenDocument 1.3 part 3, section 19.917)"""
+    link = 'xmlns:xlink="http://www.w3.org/1999/xlink" xlink:href'
+    body = f'<text:p>at <text:a {link}="https://id.example/{PART}">home</text:a></text:p>'
+    image = f'<draw:image {link}="Pictures/1.png"/><draw:image {link}="{NAME}"/>'
+    found = read(tmp_path, write_odf("text", body + image), f"{ODF}text", None)
+    assert list_pairs(found) == [("xlink", PART), ("xlink", NAME)]
+
+
+def test_the_links_of_a_book(tmp_path: Path) -> None:
+    page = (
+        f'<html xmlns="http://www.w3.org/1999/xhtml"><body><!-- <a href="{DOI}"/> -->'
+        f'<q cite="{NAME}">x</q><a href="doi:10.1000/1&amp;2">y</a><img src="{PART}"/>'
+        '<a href="chapter2.xhtml">z</a></body></html>'
+    )
+    members = {
+        "mimetype": "application/epub+zip",
+        "META-INF/container.xml": '<container xmlns="urn:oasis:names:tc:opendocument:xmlns:'
+        'container"><rootfiles><rootfile full-path="a.opf" media-type='
+        '"application/oebps-package+xml"/></rootfiles></container>',
+        "a.opf": '<package xmlns="http://www.idpf.org/2007/opf"><manifest><item id="a" '
+        'href="a.xhtml" media-type="application/xhtml+xml"/></manifest><spine>'
+        '<itemref idref="a"/></spine></package>',
+        "a.xhtml": page,
+    }
+    found = read(tmp_path, write_zip(members), "application/epub+zip", None)
+    assert list_pairs(found) == [
+        ("cite", NAME),
+        ("href", "doi:10.1000/1&2"),
+        ("src", PART),
+    ]
+
+
+def test_the_links_of_captured_pages(tmp_path: Path) -> None:
+    pytest.importorskip("fastwarc")
+    page = f'<blockquote cite="{PART}">x</blockquote><script>"{DOI}"</script> {NAME}'
+    warc = Warc(tmp_path / "a.warc.gz")
+    warc.response("http://a.example/", "2014-01-26T20:06:24Z", page.encode())
+    warc.response("http://a.example/b", "2014-01-26T20:06:24Z", f'<a href="{DOI}">'.encode())
+    data = warc.finish().read_bytes()
+    found = read(tmp_path, data, "application/warc", None)
+    assert list_pairs(found) == [("cite", PART), ("href", DOI), ("text", NAME)]

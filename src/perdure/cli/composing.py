@@ -133,14 +133,14 @@ def manifest(identifier: Identifier) -> None:
     A composite, a conjunction, a picture, a sound and a film have one. Its addresses are at the
     resolver of the setting base_url, which must be set.
     """
-    from perdure.cli import fetching
+    from perdure.cli import queries
     from perdure.errors.composing import ManifestEmpty
     from perdure.ids.urls import urlify
     from perdure.model.queries import LOCAL_READER, Fetch
 
     with here().open_registry() as registry:
         base = registry.settings.base_url
-        resolved = registry.reading.resolve(fetching.make_query(registry, identifier))
+        resolved = registry.reading.resolve(queries.make_query(registry, identifier))
         url = urlify(resolved.identifier, base)
         step = resolved.require_step()
         if not isinstance(step, Fetch):

@@ -54,7 +54,7 @@ from perdure.extractors.messages import (
     send_message,
     write_selector,
 )
-from perdure.extractors.port import Body, Extent, Part, Source, Stream
+from perdure.extractors.port import Body, Extent, ListedLink, Part, Source, Stream
 from perdure.parts import Selector
 
 __all__ = ["AT_ONCE", "Budget", "Confined"]
@@ -146,13 +146,13 @@ class Confined:
         """
         return self._read_bytes(Job(extractor, source, None, None, self.budget, text=True))
 
-    def list_links(self, extractor: str, source: Source) -> list[tuple[int, str]]:
-        """Return the links that an extractor with `list_links` lists: pages and addresses. Raises
-        what the extractor raises, OverBudget, or Undecodable if the decoder crashes.
+    def list_links(self, extractor: str, source: Source) -> list[ListedLink]:
+        """Return the links that an extractor with `list_links` lists. Raises what the extractor
+        raises, OverBudget, or Undecodable if the decoder crashes.
         """
         found = self._read_bytes(Job(extractor, source, None, None, self.budget, links=True))
         try:
-            return msgspec.json.decode(found, type=list[tuple[int, str]])
+            return msgspec.json.decode(found, type=list[ListedLink])
         except msgspec.MsgspecError:
             raise DecoderCrashed(**source.subject) from None
 

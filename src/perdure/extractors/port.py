@@ -325,12 +325,26 @@ class Outlining(Protocol):
         """
 
 
+class ListedLink(msgspec.Struct, frozen=True, array_like=True):
+    """A link of a document that is not in its text."""
+
+    how: str
+    """How the document refers to it: `href`, `src`, `pdf` …"""
+    address: str
+    page: int | None = None
+    """From 1; None if the document has no pages."""
+
+
+MOST_LINKS = 100_000
+"""Links of one document that an extractor lists."""
+
+
 @runtime_checkable
 class LinkLister(Protocol):
     """An extractor of a format with links of its own, which are not in its text."""
 
-    def list_links(self, source: Source) -> list[tuple[int, str]]:
-        """Return the page, from 1, and the address of each link, in order, up to a limit.
+    def list_links(self, source: Source) -> list[ListedLink]:
+        """Return the links of a document in order, up to `MOST_LINKS`.
 
         Raises Undecodable, OverBudget, or MissingLibrary.
         """

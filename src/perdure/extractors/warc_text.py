@@ -1,4 +1,4 @@
-"""The text of web archive files (WARC) that are held as documents: that of the pages in them.
+"""The text of web archive files (WARC) that are held as documents, and the links in their pages.
 
 Specification: ISO 28500 (WARC 1.1), sections 6.3 (response) and 6.4 (resource).
 
@@ -15,14 +15,16 @@ What must stay true: it runs confined. Payloads are decompressed up to a limit.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from perdure.errors import PartNotSupported
 from perdure.errors.limits import PackageTooLong
 from perdure.extractors.libraries import import_library
 from perdure.extractors.mapped_text import MappedText, TextBuilding
+from perdure.extractors.markup.page_links import list_page_links
 from perdure.extractors.markup.page_text import read_page_text
-from perdure.extractors.port import Extent, Indexes, Part, Source, Span
+from perdure.extractors.port import MOST_LINKS, Extent, Indexes, ListedLink, Part, Source, Span
 from perdure.formats import decode_unlabelled, find_declared_charset, find_python_codec
 from perdure.formats.essence import strip_parameters
 from perdure.parts import Octets, Selector
@@ -72,8 +74,28 @@ class WarcExtractor:
             _add_record(building, *pending, source.length, group)
         return building.build_index()
 
+    def list_links(self, source: Source) -> list[ListedLink]:
+        return list(islice(_list_links(source), MOST_LINKS))
+
     def open_text(self, source: Source, index: bytes | memoryview) -> MappedText:
         return MappedText(source, index, Octets)
+
+
+def _list_links(source: Source) -> Iterator[ListedLink]:
+    """Yield the links of the pages. Raises Undecodable or OverBudget."""
+    left = _MOST
+    for _, record in _iterate_records(source):
+        if record.headers.get("WARC-Type") not in _KINDS:
+            continue
+        kind, charset, payload = _read_record(source, record, left)
+        if kind not in _PAGES:
+            continue
+        left -= len(payload)
+        if left < 0:
+            raise PackageTooLong(source=source.name, most=_MOST)
+        page = _decode_payload(payload, kind, charset)
+        for how, address in list_page_links(page, xhtml=kind != "text/html"):
+            yield ListedLink(how, address)
 
 
 def _iterate_records(source: Source) -> Iterator[tuple[int, Any]]:
@@ -127,16 +149,19 @@ def _is_text(kind: str) -> bool:
 
 
 def _read_payload(source: Source, payload: bytes, kind: str, charset: str | None) -> str:
-    is_page = kind in _PAGES
-    named = charset or (find_declared_charset(payload[:_HEAD]) if is_page else None)
-    codec = find_python_codec(named) if named else None
-    try:
-        text = payload.decode(codec or "utf-8")
-    except (UnicodeDecodeError, LookupError):
-        text = decode_unlabelled(payload)
-    if is_page:
+    text = _decode_payload(payload, kind, charset)
+    if kind in _PAGES:
         return read_page_text(text, source.name, xhtml=kind != "text/html")
     return text.replace("\r\n", "\n").replace("\r", "\n").rstrip("\n")
+
+
+def _decode_payload(payload: bytes, kind: str, charset: str | None) -> str:
+    named = charset or (find_declared_charset(payload[:_HEAD]) if kind in _PAGES else None)
+    codec = find_python_codec(named) if named else None
+    try:
+        return payload.decode(codec or "utf-8")
+    except (UnicodeDecodeError, LookupError):
+        return decode_unlabelled(payload)
 
 
 EXTRACTOR = WarcExtractor()

@@ -46,6 +46,7 @@ from perdure.extractors.port import (
     Indexes,
     Lengthy,
     LinkLister,
+    ListedLink,
     Outlining,
     Part,
     Preparing,
@@ -230,8 +231,8 @@ class PartExtraction:
             return reader.open_long_text(source, self.indexes)
         return None
 
-    def list_links(self, source: Source) -> list[tuple[int, str]]:
-        """The page and the address of each link that a format has beside its text.
+    def list_links(self, source: Source) -> list[ListedLink]:
+        """The links that a format has beside its text, in order.
 
         Raises Undecodable, OverBudget, or MissingLibrary.
         """

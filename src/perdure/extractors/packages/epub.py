@@ -1,4 +1,4 @@
-"""The text of EPUB: the documents of a book in reading order.
+"""The text of EPUB, and its links: the documents of a book in reading order.
 
 Specification: EPUB 3.3 (W3C Recommendation), sections 4.2.6.3.1 (container.xml), 4.2.6.3.2
 (encryption.xml), 5.6 (manifest), 5.7 (spine); EPUB 2.0.1 has the same files.
@@ -15,9 +15,11 @@ from __future__ import annotations
 
 import codecs
 import posixpath
+from collections.abc import Iterator
 
 from perdure.errors.damage import MemberMissing, PackageEncrypted
 from perdure.extractors.mapped_text import TextBuilding
+from perdure.extractors.markup.page_links import list_page_links
 from perdure.extractors.markup.page_text import read_page_text
 from perdure.extractors.packages.extractor import PackageExtractor
 from perdure.extractors.packages.package import (
@@ -26,7 +28,7 @@ from perdure.extractors.packages.package import (
     ZipPackage,
     resolve_member,
 )
-from perdure.extractors.port import Source
+from perdure.extractors.port import ListedLink, Source
 from perdure.formats import decode_unlabelled, find_declared_charset, find_python_codec
 
 MEDIA_TYPE = "application/epub+zip"
@@ -51,6 +53,16 @@ def read_epub(source: Source, package: ZipPackage, building: TextBuilding) -> No
             raise PackageEncrypted(**source.subject)
         page = _decode_page(package.read_member(member))
         building.add_text(f"{read_page_text(page, source.name, xhtml=True)}\n\f")
+
+
+def list_epub_links(source: Source, package: ZipPackage) -> Iterator[ListedLink]:
+    """Yield the links of the documents of a book. Raises Undecodable or OverBudget."""
+    encrypted = _list_encrypted(package)
+    for member in _list_documents(source, package):
+        if member not in encrypted:
+            page = _decode_page(package.read_member(member))
+            for how, address in list_page_links(page, xhtml=True):
+                yield ListedLink(how, address)
 
 
 def _list_encrypted(package: ZipPackage) -> set[str]:
@@ -104,4 +116,4 @@ def _decode_page(data: bytes) -> str:
         return decode_unlabelled(data)
 
 
-EXTRACTOR = PackageExtractor((MEDIA_TYPE,), "epub-text-1", read_epub)
+EXTRACTOR = PackageExtractor((MEDIA_TYPE,), "epub-text-1", read_epub, list_epub_links)

@@ -1,4 +1,4 @@
-"""The text of Office Open XML: documents (docx), workbooks (xlsx) and presentations (pptx).
+"""The text and links of Office Open XML: documents, workbooks, presentations (docx, xlsx, pptx).
 
 Specification: ECMA-376 (ISO/IEC 29500), transitional and strict: part 1, sections 17 (documents),
 18 (workbooks), 19 (presentations), 21.1 (text in drawings); part 3 (alternate content).
@@ -16,6 +16,8 @@ What must stay true: it runs confined (`perdure.extractors.packages.package`).
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from itertools import chain
 
 from perdure.extractors.mapped_text import TextBuilding
@@ -29,7 +31,7 @@ from perdure.extractors.packages.package import (
     ZipPackage,
 )
 from perdure.extractors.packages.paragraphs import Paragraphs
-from perdure.extractors.port import Source
+from perdure.extractors.port import ListedLink, Source
 
 _PREFIX = "application/vnd.openxmlformats-officedocument."
 DOCX = f"{_PREFIX}wordprocessingml.document"
@@ -69,6 +71,10 @@ def _names(space: str, *locals: str) -> tuple[str, ...]:
 
 
 _ID = _names("officeDocument", "id")
+_INSTRUCTION = _names("wordprocessingml", "instr")
+_HYPERLINK = re.compile(r'HYPERLINK[ (]{1,9}"([^"\n]{1,8192})"', re.IGNORECASE)
+_HOW = {"hyperlink": "href", "image": "src", "audio": "src", "video": "src", "media": "src"}
+"""How a document refers to the target of a relationship, by its kind."""
 
 
 def read_office_xml(source: Source, package: ZipPackage, building: TextBuilding) -> None:
@@ -80,6 +86,71 @@ def read_office_xml(source: Source, package: ZipPackage, building: TextBuilding)
         _read_workbook(package, main, building)
     else:
         _read_presentation(package, main, building)
+
+
+# links
+# -----
+
+
+def list_office_links(source: Source, package: ZipPackage) -> Iterator[ListedLink]:
+    """Yield the links of a document: relationships to what is outside it, and hyperlink fields and
+    formulas (sections 17.16.5.25 and 18.17.7.149). Raises Undecodable or OverBudget.
+    """
+    main = _find_main(package, source.essence)
+    related = package.list_relationships(main)
+    notes = (
+        _list_of_kind(package.list_relationships(one.member), "notesSlide")
+        for one in related.values()
+        if one.kind == "slide"
+    )
+    kinds = (*_AFTER_BODY, "worksheet", "slide")
+    members = (one.member for one in related.values() if one.kind in kinds)
+    for member in dict.fromkeys((main, *members, *chain.from_iterable(notes))):
+        for kind, address in package.list_external(member):
+            yield ListedLink(_HOW.get(kind, "data"), address)
+        if source.essence in (*_WORD, *_EXCEL) and package.has_member(member):
+            fields = _Fields()
+            package.parse_member(member, fields.handlers)
+            yield from (ListedLink("href", address) for address in fields.list_addresses())
+
+
+class _Fields:
+    """The instructions of fields and the formulas of cells, as they are written."""
+
+    def __init__(self) -> None:
+        self._written: list[str] = []
+        self._is_inside = False
+        starts: dict[str, Start] = {}
+        ends: dict[str, End] = {}
+        texts = (*_names("wordprocessingml", "instrText"), *_names("spreadsheetml", "f"))
+        starts |= dict.fromkeys(texts, self._start_text)
+        ends |= dict.fromkeys(texts, self._end_text)
+        starts |= dict.fromkeys(_names("wordprocessingml", "fldSimple"), self._add_field)
+        starts |= dict.fromkeys(_names("wordprocessingml", "fldChar"), self._add_border)
+        ends |= dict.fromkeys(_names("spreadsheetml", "c"), lambda: self._written.append("\n"))
+        self.handlers = Handlers(starts, ends, self._add_characters)
+
+    def _start_text(self, _: Attributes) -> None:
+        self._is_inside = True
+
+    def _end_text(self) -> None:
+        self._is_inside = False
+
+    def _add_border(self, _: Attributes) -> None:
+        self._written.append("\n")
+
+    def _add_field(self, attributes: Attributes) -> None:
+        stated = (attributes[name] for name in _INSTRUCTION if name in attributes)
+        self._written.append(f"\n{next(stated, '')}\n")
+
+    def _add_characters(self, text: str) -> None:
+        if self._is_inside:
+            self._written.append(text)
+
+    def list_addresses(self) -> Iterator[str]:
+        """Yield the addresses in hyperlinks."""
+        for found in _HYPERLINK.finditer("".join(self._written)):
+            yield found[1]
 
 
 def _find_main(package: ZipPackage, essence: str) -> str:
@@ -290,4 +361,6 @@ def _handle_drawing(building: TextBuilding) -> Handlers:
     return Handlers(starts, ends, shown.add_characters)
 
 
-EXTRACTOR = PackageExtractor((*_WORD, *_EXCEL, *_POWERPOINT), "office-xml-text-1", read_office_xml)
+EXTRACTOR = PackageExtractor(
+    (*_WORD, *_EXCEL, *_POWERPOINT), "office-xml-text-1", read_office_xml, list_office_links
+)

@@ -1,4 +1,4 @@
-"""The text of OpenDocument: texts, spreadsheets, presentations and drawings.
+"""The text of OpenDocument, and its links: texts, spreadsheets, presentations and drawings.
 
 Specification: OpenDocument 1.3 (ISO/IEC 26300), part 2 section 2 (packages) and part 3 (schema):
 sections 5.1 (paragraphs), 6.1 (white space), 6.3 (notes), 9.1 (tables), 10.2 (pages).
@@ -13,12 +13,14 @@ What must stay true: it runs confined (`perdure.extractors.packages.package`).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from perdure.errors.damage import PackageEncrypted
 from perdure.extractors.mapped_text import TextBuilding
 from perdure.extractors.packages.extractor import PackageExtractor
 from perdure.extractors.packages.package import Attributes, End, Handlers, Start, ZipPackage
 from perdure.extractors.packages.paragraphs import Paragraphs
-from perdure.extractors.port import Source
+from perdure.extractors.port import ListedLink, Source
 
 _KINDS = ("text", "spreadsheet", "presentation", "graphics")
 _PREFIX = "application/vnd.oasis.opendocument."
@@ -30,6 +32,7 @@ _CONTENT = "content.xml"
 _STYLES = "styles.xml"
 _MANIFEST = "META-INF/manifest.xml"
 _MOST_SPACES = 1024  # of one element; a line that is set with more is made of something else
+_HREF = "http://www.w3.org/1999/xlink href"
 _OASIS = "urn:oasis:names:tc:opendocument:xmlns:"
 
 
@@ -60,6 +63,34 @@ def read_opendocument(source: Source, package: ZipPackage, building: TextBuildin
     package.parse_member(_CONTENT, _read_content(building))
     if source.essence.startswith(f"{_PREFIX}text") and package.has_member(_STYLES):
         package.parse_member(_STYLES, _read_margins(building))
+
+
+def list_opendocument_links(source: Source, package: ZipPackage) -> Iterator[ListedLink]:
+    """Yield the links of a document: all `xlink:href`. Raises Undecodable or OverBudget."""
+    _refuse_encryption(source, package)
+    found: list[ListedLink] = []
+
+    def add_link(attributes: Attributes) -> None:
+        address = attributes.get(_HREF, "")
+        if ":" in address:
+            found.append(ListedLink("xlink", address))
+
+    for member in (_CONTENT, _STYLES):
+        if package.has_member(member):
+            package.parse_member(member, Handlers(_EveryElement(add_link)))
+            yield from found
+            found.clear()
+
+
+class _EveryElement(dict[str, Start]):
+    """One handler for all elements."""
+
+    def __init__(self, start: Start) -> None:
+        super().__init__()
+        self._start = start
+
+    def get(self, name: str, default: object = None) -> Start:
+        return self._start
 
 
 def _refuse_encryption(source: Source, package: ZipPackage) -> None:
@@ -165,4 +196,6 @@ class _Cells(Paragraphs):
         self._row = []
 
 
-EXTRACTOR = PackageExtractor(MEDIA_TYPES, "opendocument-text-1", read_opendocument)
+EXTRACTOR = PackageExtractor(
+    MEDIA_TYPES, "opendocument-text-1", read_opendocument, list_opendocument_links
+)

@@ -109,7 +109,7 @@ class ZipPackage:
 
     def list_relationships(self, name: str) -> dict[str, Relationship]:
         """Return the relationships of a part to other parts by ID. `""` is the package itself."""
-        folder, file = posixpath.split(name)
+        folder = posixpath.dirname(name)
         found: dict[str, Relationship] = {}
 
         def add_relationship(attributes: Attributes) -> None:
@@ -118,7 +118,21 @@ class ZipPackage:
                 target = resolve_member(folder, attributes.get("Target", ""))
                 found[attributes.get("Id", "")] = Relationship(kind, target)
 
-        place = posixpath.join(folder, "_rels", f"{file}.rels")
+        place = _find_relationships(name)
+        if self.has_member(place):
+            self.parse_member(place, Handlers({_RELATIONSHIP: add_relationship}))
+        return found
+
+    def list_external(self, name: str) -> list[tuple[str, str]]:
+        """Return kind and address of the relationships of a part to what is outside the package."""
+        found: list[tuple[str, str]] = []
+
+        def add_relationship(attributes: Attributes) -> None:
+            if attributes.get("TargetMode") == "External":
+                kind = attributes.get("Type", "").rpartition("/")[2]
+                found.append((kind, attributes.get("Target", "")))
+
+        place = _find_relationships(name)
         if self.has_member(place):
             self.parse_member(place, Handlers({_RELATIONSHIP: add_relationship}))
         return found
@@ -144,6 +158,12 @@ class ZipPackage:
                     yield chunk
         except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
             raise self.blame_member(name, error) from None
+
+
+def _find_relationships(name: str) -> str:
+    """Return the member with the relationships of a part."""
+    folder, file = posixpath.split(name)
+    return posixpath.join(folder, "_rels", f"{file}.rels")
 
 
 def resolve_member(folder: str, target: str) -> str:

@@ -35,7 +35,7 @@ from perdure.errors.damage import PdfEncrypted
 from perdure.errors.limits import EmbeddedFileTooLong, NestingUnsupported
 from perdure.extractors.libraries import import_library
 from perdure.extractors.pdf import text as pdf_text
-from perdure.extractors.port import Extent, Indexes, Part, Source
+from perdure.extractors.port import MOST_LINKS, Extent, Indexes, ListedLink, Part, Source
 from perdure.formats import MediaType
 from perdure.parts import Destination, Embedded, Page, Selector
 
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 _EXTRA = "pdf"
 _SHOWN = 50  # names in a list of extents
 _LONGEST_FACT = 200  # characters
-_MOST_LINKS = 100_000
 _LONGEST_ADDRESS = 8192  # characters
 _DEEPEST = 32  # levels of a tree of names
 _MOST_EMBEDDED = 64 << 20  # bytes
@@ -90,9 +89,9 @@ class PdfExtractor:
                     found.append(Extent(syntax=example, what=what, size=len(names), items=shown))
         return tuple(found)
 
-    def list_links(self, source: Source) -> list[tuple[int, str]]:
+    def list_links(self, source: Source) -> list[ListedLink]:
         with _open_pdf(source, "links") as pdf:
-            return list(islice(_list_addresses(pdf), _MOST_LINKS))
+            return list(islice(_list_addresses(pdf), MOST_LINKS))
 
     def map_text(self, source: Source) -> bytes:
         return pdf_text.map_pdf_text(source)
@@ -215,14 +214,14 @@ def _find_crop_box(
 # -----
 
 
-def _list_addresses(pdf: pikepdf.Pdf) -> Iterator[tuple[int, str]]:
-    """Yield the page and the address of each link to the web (ISO 32000, 12.6.4.8)."""
+def _list_addresses(pdf: pikepdf.Pdf) -> Iterator[ListedLink]:
+    """Yield the links to the web, each with its page (ISO 32000, 12.6.4.8)."""
     for number, page in enumerate(pdf.pages, 1):
-        for annotation in islice(page.obj.get("/Annots", ()), _MOST_LINKS):
+        for annotation in islice(page.obj.get("/Annots", ()), MOST_LINKS):
             action = annotation.get("/A") if hasattr(annotation, "get") else None
             address = None if action is None else action.get("/URI")
             if address is not None:
-                yield number, str(address)[:_LONGEST_ADDRESS]
+                yield ListedLink("pdf", str(address)[:_LONGEST_ADDRESS], number)
 
 
 # names

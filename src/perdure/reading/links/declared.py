@@ -1,9 +1,10 @@
 """The links that a document declares: identifiers in its markup, its links and its text.
 
 How it works: a text is read as it is stored, in UTF-8, so that the position of a link is one in
-the source. Markup, Markdown and other texts differ only in what is around an identifier. A PDF has
-links of its own, which a confined process lists with their pages. Of every other format, the plain
-text is searched; its links have no position.
+the source. Markup, Markdown and other texts differ only in what is around an identifier. A PDF, an
+office document, a book and an archive of pages have links that are not in their text, which a
+confined process lists, those of a PDF with their pages. Of every other format, the plain text is
+searched; its links have no position.
 
 What must stay true: a document has at most `MOST_LINKS` links. It is never changed, and nothing is
 fetched. A position is an origin of a citation (ruling: citation-origin), or None.
@@ -77,13 +78,12 @@ def _find_links(
         else:
             yield from _find_in_long(source, bases)
         return
-    if medium is Medium.PAGES:
-        for page, address in parts.list_links(source):
-            target = read_address(address, bases)
-            if target is not None:
-                yield DeclaredLink("pdf", target, page, 0)
-    elif medium not in (Medium.TEXT, Medium.BYTES):
+    if medium not in (Medium.TEXT, Medium.PAGES, Medium.BYTES):
         return
+    for link in parts.list_links(source):
+        target = read_address(link.address, bases)
+        if target is not None:
+            yield DeclaredLink(link.how, target, link.page, 0)
     yield from _find_in_text(parts, source, bases, has_pages=medium is Medium.PAGES)
 
 

@@ -88,7 +88,7 @@ class RowFilter(NamedTuple):
 class CitationIndex(DocumentIndex):
     """The index of one registry. For one thread."""
 
-    format = 1
+    format = 2  # 1 without the links of packages and archives
     schema = (
         DOCUMENTS
         + """
