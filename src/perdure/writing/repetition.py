@@ -21,7 +21,9 @@ from perdure.writing.ledger import Ledger
 ANSWERS_KEPT = timedelta(days=30)
 """How long an idempotency key is remembered."""
 
-_ADDED: dict[str, object] = {"part": None, "targets": (), "later": (), "about": None, "day": ""}
+_ADDED: dict[str, object] = {
+    "part": None, "targets": (), "later": (), "about": None, "day": "", "delegates": False,
+}  # fmt: skip
 """Fields that were added after fingerprints were stored, with their defaults."""
 
 _encode = msgspec.json.Encoder().encode
