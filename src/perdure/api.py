@@ -185,8 +185,19 @@ class OpenRegistry(Registry):
     ) -> Resolved:
         """Resolve a name. `Resolved.step` is the answer.
 
-        Raises NotFound, MalformedIdentifier or Forbidden.
+        If only other resolvers may know the name, `Resolved.elsewhere` lists them, as the setting
+        `forward` says. No network is asked. Raises NotFound, MalformedIdentifier or Forbidden.
         """
+        return self._resolve(name, part, want, accepts_elsewhere=True)
+
+    def _resolve(
+        self,
+        name: Name,
+        part: str | None,
+        want: Want = Want.RESOURCE,
+        *,
+        accepts_elsewhere: bool = False,
+    ) -> Resolved:
         if isinstance(name, str):
             written = split_part(name)
             identifier, behind, doubt = written.identifier, written.part, written.doubt
@@ -200,6 +211,7 @@ class OpenRegistry(Registry):
                 doubt=doubt,
                 reader=Reader(name=LOCAL),
                 want=want,
+                accepts_elsewhere=accepts_elsewhere,
             ),
         )
 
@@ -218,7 +230,7 @@ class OpenRegistry(Registry):
         were withdrawn, VersionNotSaid for a part of a document with several versions, or the errors
         of cutting a part (MalformedPart, PartNotFound, PartOutOfRange, PartNotSupported).
         """
-        resolved = self.resolve(name, part=part)
+        resolved = self._resolve(name, part)
         step = resolved.step
         if isinstance(step, Choices) and resolved.inside is not None:
             self.documents.require_part_kind(resolved, step)
@@ -238,7 +250,7 @@ class OpenRegistry(Registry):
         PartNotSupported if they are not held here or have no text, VersionNotSaid, the errors of
         cutting a part, or Undecodable, OverBudget or MissingLibrary if the text cannot be read.
         """
-        resolved = self.resolve(name, part=part)
+        resolved = self._resolve(name, part)
         resolved.require_single()
         step = choose_text(resolved)
         if not isinstance(step, Fetch):
@@ -294,7 +306,7 @@ class OpenRegistry(Registry):
             bring_up_to_date(index)
             if name is None:
                 return asking.find_quotations_in(self, index, text, "text", LOCAL_READER)
-            resolved = self.resolve(name, part=part)
+            resolved = self._resolve(name, part)
             report = asking.find_quotations_of(self, index, resolved, LOCAL_READER)
         if isinstance(report, Gone):
             raise BytesElsewhere(identifier=str(resolved.asked))

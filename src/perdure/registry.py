@@ -37,6 +37,8 @@ if TYPE_CHECKING:  # loaded when they are used: most commands write nothing and 
     from perdure.archives.library import Library
     from perdure.archives.pwid.known import Archives
     from perdure.archives.readable import ReadableArchive
+    from perdure.ids import Identifier
+    from perdure.model.queries import Elsewhere
     from perdure.reading.assertions import Assertions
     from perdure.reading.citations.checking import CitationChecker
     from perdure.reading.citations.citing import QuotationCiter
@@ -174,7 +176,26 @@ class Registry:
         from perdure.reading.resolve import ReadDoor
 
         own = (self.settings.archive_id, *self.settings.archive_aliases)
-        return ReadDoor(self.records, self.settings.templates, clock=self.clock, archives=own)
+        return ReadDoor(
+            self.records,
+            self.settings.templates,
+            find_elsewhere=self._find_elsewhere,
+            clock=self.clock,
+            archives=own,
+        )
+
+    def _find_elsewhere(self, name: Identifier, part: str) -> Elsewhere | None:
+        """Return the other resolvers that may know a name which is unknown here."""
+        from perdure.policy.forwarding import find_public_resolvers
+
+        settings = self.settings
+        return find_public_resolvers(
+            name,
+            part,
+            forward=settings.forward,
+            authorities=settings.owned_authorities,
+            prefixes=settings.handle_prefixes,
+        )
 
     @cached_property
     def delegations(self) -> Delegations:

@@ -38,7 +38,7 @@ def test_other_names_are_read_at_our_own_address(
     url = "https://pid.example.org/hdl:1839/a"
     assert shell.error("resolve", url, code=3)["meant"] == "hdl:1839/a"
     monkeypatch.setenv("PERDURE_BASE_URL", "https://pid.example.org")
-    assert shell.error("resolve", url, code=10)["identifier"] == "hdl:1839/a"
+    assert shell.error("describe", url, code=10)["identifier"] == "hdl:1839/a"
 
 
 def test_a_name_without_its_scheme_is_not_guessed_but_named(shell: Shell, name: str) -> None:

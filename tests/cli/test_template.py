@@ -35,4 +35,4 @@ def test_resolving_a_part(shell: Shell) -> None:
     assert shell.run("resolve", "ark:12345/x8rd/a.b").stdout == "redirect http://oserver/x8rd/a.b\n"
     found = shell.run("resolve", "--want", "I2L", "ark:12345/x8rd/a.b")
     assert found.stdout == "http://oserver/x8rd/a.b\n"
-    shell.run("resolve", "ark:12345/nobody/a.b", code=10)
+    shell.run("describe", "ark:12345/nobody/a.b", code=10)

@@ -71,6 +71,8 @@ def run_command(root: Path, place: Path, cell: Cell, kind: dict[str, Any]) -> Ou
 def _read_failure(result: Result) -> Outcome:
     told = json.loads(result.stderr.splitlines()[-1])
     if result.exit_code == exits.ELSEWHERE:
+        if told["resolver"]:
+            return make_list([told["uri"]]) | {"is": "choices"}
         return {"is": "redirect", "to": told["uri"]}
     return {"is": "gone" if result.exit_code == exits.GONE else told["code"]}
 
@@ -120,8 +122,19 @@ def _read_verdict(rows: list[dict[str, Any]], output: Path) -> Outcome:
     return {"is": "digest", "of": LABELS[row["sha512"]]}
 
 
+def _read_thing(rows: list[dict[str, Any]], output: Path) -> Outcome:
+    return _as_choices(rows[0]) or _read_delivery(rows, output)
+
+
 def _read_location(rows: list[dict[str, Any]], output: Path) -> Outcome:
-    return _as_location(_read_step(rows[0]))
+    return _as_choices(rows[0]) or _as_location(_read_step(rows[0]))
+
+
+def _as_choices(row: dict[str, Any]) -> Outcome | None:
+    """The choice among other resolvers, if nothing is known here."""
+    if row.get("step") != "choices" or row["fetches"]:
+        return None
+    return make_list(one["uri"] for one in row["locations"]) | {"is": "choices"}
 
 
 def _as_location(step: Outcome) -> Outcome:
@@ -151,7 +164,7 @@ def _read_datacite(text: str | bytes) -> Outcome:
 
 
 COMMANDS: dict[str, Callable[[list[dict[str, Any]], Path], Outcome]] = {
-    "bytes": _read_delivery,
+    "bytes": _read_thing,
     "part": _read_part,
     "verify": _read_verdict,
     "verify part": _read_verdict,
@@ -183,10 +196,21 @@ def call_python(registry: Registry, cell: Cell, kind: dict[str, Any]) -> Outcome
         return {"is": error.code}
 
 
-def _resolve(registry: Registry, kind: dict[str, Any], part: str | None = None) -> Resolved:
+def _resolve(
+    registry: Registry,
+    kind: dict[str, Any],
+    part: str | None = None,
+    *,
+    accepts_elsewhere: bool = False,
+) -> Resolved:
     name = split_part(kind["name"])
     return registry.reading.resolve(
-        Query(identifier=name.identifier, part=part or name.part, doubt=name.doubt)
+        Query(
+            identifier=name.identifier,
+            part=part or name.part,
+            doubt=name.doubt,
+            accepts_elsewhere=accepts_elsewhere,
+        )
     )
 
 
@@ -205,15 +229,23 @@ def _tell_step(step: Step) -> Outcome:
             return {"is": "described", "as": name_record(str(identifier))}
 
 
+def _tell_choices(resolved: Resolved) -> Outcome | None:
+    """The choice among other resolvers, if nothing is known here."""
+    if resolved.elsewhere is None:
+        return None
+    return make_list(one.address for one in resolved.elsewhere.resolvers) | {"is": "choices"}
+
+
 def _call_step(registry: Registry, kind: dict[str, Any]) -> Outcome:
-    resolved = _resolve(registry, kind)
+    resolved = _resolve(registry, kind, accepts_elsewhere=True)
     if resolved.part is not None:
         return _cut_part(registry, resolved)
-    return _tell_step(resolved.step)
+    return _tell_choices(resolved) or _tell_step(resolved.step)
 
 
 def _call_part(registry: Registry, kind: dict[str, Any]) -> Outcome:
-    return _cut_part(registry, _resolve(registry, kind, kind["part"]))
+    resolved = _resolve(registry, kind, kind["part"], accepts_elsewhere=True)
+    return _tell_choices(resolved) or _cut_part(registry, resolved)
 
 
 def _cut_part(registry: Registry, resolved: Resolved) -> Outcome:
@@ -242,8 +274,8 @@ def _call_digest(registry: Registry, kind: dict[str, Any]) -> Outcome:
 
 
 def _call_location(registry: Registry, kind: dict[str, Any]) -> Outcome:
-    resolved = _resolve(registry, kind)
-    return _as_location(_tell_step(resolved.choose(Want.LOCATION)))
+    resolved = _resolve(registry, kind, accepts_elsewhere=True)
+    return _tell_choices(resolved) or _as_location(_tell_step(resolved.choose(Want.LOCATION)))
 
 
 def _call_description(registry: Registry, kind: dict[str, Any]) -> Outcome:
@@ -311,7 +343,7 @@ CALLS: dict[str, Callable[[Registry, dict[str, Any]], Outcome]] = {
     "resolve().step.representation": _call_digest,
     "resolve().choose(LOCATION)": _call_location,
     "resolve().choose(LOCATIONS)": lambda registry, kind: _tell_step(
-        _resolve(registry, kind).choose(Want.LOCATIONS)
+        _resolve(registry, kind, accepts_elsewhere=True).choose(Want.LOCATIONS)
     ),
     "listings.names_of(resolve())": lambda registry, kind: make_list(
         map(str, registry.listings.list_resolved_names(_resolve(registry, kind)))

@@ -323,7 +323,7 @@ def test_what_is_bound_to_nothing_any_more_is_gone_and_says_why(site: Deployment
     [
         (f"/pdi://{SERIES}/1997/09/01/1.text.1", 404, "not-found"),
         ("/pdi://nobody.us/1997/09/01/1.text.1", 404, "not-found"),
-        ("/hdl:10.9999/unknown", 404, "not-found"),
+        ("/hdl:10.9999/unknown?info", 404, "not-found"),
         ("/pwid:archive.org:2016-01-22:page:http://a/?b", 404, "not-found"),
         (f"/pdi://{SERIES}/1997/02/30/1.text.1", 400, "malformed-identifier"),
         (f"/pdi://{SERIES}/1997/09/01/1.text.0", 400, "malformed-identifier"),

@@ -145,7 +145,7 @@ def test_where_a_part_lies(site: Deployment, asked: str, address: str) -> None:
         ("hdl:99/none%23z", 501, "part-not-supported"),
         ("hdl:1839/cut@box(1,2)", 501, "part-not-supported"),
         ("hdl:1839/gone%23z", 410, "gone"),
-        ("ark:12345/nobody/a", 404, "not-found"),
+        ("ark:12345/nobody/a?info", 404, "not-found"),
         ("ark:12345/here/a", 404, "not-found"),
         # another server is never reached by what somebody appends
         ("ark:12345/bare.evil.example", 400, "invalid-request"),

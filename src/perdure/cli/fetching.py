@@ -38,6 +38,7 @@ from perdure.ids import Identifier
 from perdure.model.queries import (
     Choices,
     Description,
+    Elsewhere,
     Fetch,
     Gone,
     Redirect,
@@ -78,9 +79,15 @@ class AtLocation(msgspec.Struct, frozen=True, kw_only=True):
 
     identifier: str
     uri: str
+    resolver: str = ""
+    """The name of the other resolver whose address it is; empty for a location."""
 
     @property
     def sentence(self) -> str:
+        if self.resolver:
+            return (
+                f"{self.identifier} is not registered here; {self.resolver} may know it: {self.uri}"
+            )
         return f"{self.identifier} is at {self.uri}; --follow fetches it"
 
 
@@ -115,6 +122,8 @@ def fetch_from_registry(registry: Registry, resolved: Resolved, *, follow: bool)
         from perdure.cli import quotations
 
         resolved = quotations.find_passage(registry, resolved)
+    if resolved.elsewhere is not None:
+        return _fetch_elsewhere(resolved.elsewhere, follow=follow)
     if resolved.inside is not None:
         return _fetch_part(registry, resolved, follow=follow)
     step = resolved.step
@@ -133,6 +142,14 @@ def fetch_from_registry(registry: Registry, resolved: Resolved, *, follow: bool)
             return WithdrawnResource(identifier=name, tombstone=msgspec.to_builtins(tombstone))
         case Choices() | Description():
             raise NothingHeld(identifier=name)
+
+
+def _fetch_elsewhere(elsewhere: Elsewhere, *, follow: bool) -> Delivery:
+    """Return the address of a name at another resolver, or what is there."""
+    name, first = str(elsewhere.identifier), elsewhere.resolvers[0]
+    if follow and first.is_official:
+        return fetch_from_location(name, first.address, None)
+    return AtLocation(identifier=name, uri=first.address, resolver=first.name)
 
 
 def _fetch_part(registry: Registry, resolved: Resolved, *, follow: bool) -> Delivery:

@@ -21,6 +21,7 @@ def make_query(
     region: str | None = None,
     part: str | None = None,
     names: NameSet | None = None,
+    accepts_elsewhere: bool = False,
 ) -> Query:
     """Build the query that a server would ask today; formats and languages are best first."""
     health = Health(registry.root)
@@ -36,6 +37,7 @@ def make_query(
         region=region,
         day=format_timestamp(registry.clock())[:10],
         dead=health.dead,
+        accepts_elsewhere=accepts_elsewhere,
     )
 
 

@@ -73,7 +73,7 @@ def get(
         return
     with here().open_registry() as registry:
         resolved = registry.reading.resolve(
-            queries.make_query(registry, identifier, accept, part=part)
+            queries.make_query(registry, identifier, accept, part=part, accepts_elsewhere=True)
         )
         if resolved.pwid is not None:
             pwid = resolved.pwid
@@ -156,7 +156,14 @@ def resolve(
 
     with here().open_registry() as registry:
         resolved = registry.reading.resolve(
-            queries.make_query(registry, identifier, accept, languages=language, region=region),
+            queries.make_query(
+                registry,
+                identifier,
+                accept,
+                languages=language,
+                region=region,
+                accepts_elsewhere=True,
+            ),
         )
         if resolved.pwid is not None:
             here().print_answer(*archived.resolve_pwid(registry, resolved.pwid, nearest=nearest))

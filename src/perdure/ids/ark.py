@@ -169,7 +169,7 @@ SCHEME = Scheme(
     parse=parse_ark,
     equivalent=_are_equivalent,
     examples=("ark:12345/x6np1wh8k/c3/s5.v7.xsl", "ark:13030/xf93gt2q"),
-    labels=(Label(text="ark:", datacite_type="ARK", resolver="https://n2t.net/"),),
+    labels=(Label(text="ark:", datacite_type="ARK"),),
     delimiters=("%23", "/", "."),
     plain_spellings=(("ark:", _read_plain_ark),),
     passes_rest=True,

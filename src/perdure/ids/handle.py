@@ -171,13 +171,8 @@ SCHEME = Scheme(
         "https://doi.org/10.1000/182",
     ),
     labels=(
-        Label(text="doi:", datacite_type="DOI", resolver="https://doi.org/", is_dropped=True),
-        Label(
-            text="hdl:",
-            datacite_type="Handle",
-            resolver="https://hdl.handle.net/",
-            is_dropped=True,
-        ),
+        Label(text="doi:", datacite_type="DOI", is_dropped=True),
+        Label(text="hdl:", datacite_type="Handle", is_dropped=True),
     ),
     is_uri=False,
     folds_case=True,

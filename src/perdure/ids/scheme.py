@@ -45,7 +45,8 @@ class Label(msgspec.Struct, frozen=True, kw_only=True):
     datacite_type: str
     """DataCite's type of such identifiers, spelled as in its controlled list if it is there."""
     resolver: str = ""
-    """The URL of the public resolver, to which the name is appended; empty if there is none."""
+    """The URL of the public resolver, to which the name is appended, for schemes of other packages;
+    those of perdure are listed in `perdure.ids.public_resolvers`."""
     is_dropped: bool = False
     """True if the resolver and DataCite take the name without the label."""
 

@@ -1,11 +1,10 @@
 """Conversion of identifiers to addresses that a browser can follow, and back. Pure.
 
 How it works: an address is the URL of a resolver followed by the identifier. `urlify` uses our own
-resolver or, if there is none, the scheme's public proxy. `deurlify` recognises public proxies by
-their hosts, and our own by its address, and returns the identifier in the address. Any host can be
-a resolver of PDIs and ARKs. `normalise_url`
-converts URLs for comparison, and `list_spellings` lists the forms to look up, because a URL is
-stored as given.
+resolver or, if there is none, the public one (`perdure.ids.public_resolvers`). `deurlify`
+recognises public resolvers by their hosts, and our own by its address, and returns the identifier
+in the address. Any host can be a resolver of PDIs and ARKs. `normalise_url` converts URLs for
+comparison, and `list_spellings` lists the forms to look up, because a URL is stored as given.
 
 >>> urlify(parse("doi:10.1000/182"))
 'https://doi.org/10.1000/182'
@@ -21,14 +20,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import cache
 from urllib.parse import unquote, urlsplit
 
 import msgspec
 
 from perdure.errors.locations import MalformedAddress, NoPublicResolver, UnknownResolver
-from perdure.ids import Identifier, parse, scheme_of
+from perdure.ids import Identifier, parse
 from perdure.ids.pdi import Pdi
 from perdure.ids.pdi_foreign import find_foreign_identifier
+from perdure.ids.public_resolvers import (
+    find_resolvers,
+    list_public_resolvers,
+    read_address,
+    split_address,
+)
 
 _WEB = re.compile(r"(https?)://([^/?#]+)(.*)")
 _OF_PDI = re.compile(
@@ -41,26 +47,28 @@ _PORTS = {"http": ":80", "https": ":443"}
 
 
 class Proxy(msgspec.Struct, frozen=True):
-    """A public resolver: its host, its other and former hosts, and the label of its names."""
+    """A public resolver of which every path is a name."""
 
     host: str
-    aliases: tuple[str, ...]
     label: str
     """The label that turns the path into an identifier."""
 
 
-_PROXIES = (
-    Proxy("doi.org", ("dx.doi.org", "www.doi.org"), "doi:"),
-    Proxy("hdl.handle.net", ("www.handle.net", "hdl.pid.gwdg.de"), "hdl:"),
-    Proxy("n2t.net", ("www.n2t.net",), ""),
-    Proxy("arks.org", ("www.arks.org",), ""),
-    Proxy("identifiers.org", ("resolver.identifiers.org",), ""),
-    Proxy("nbn-resolving.org", ("nbn-resolving.de", "www.nbn-resolving.org"), ""),
-    Proxy("urn.fi", (), ""),
-)
-_BY_HOST = {host: one for one in _PROXIES for host in (one.host, *one.aliases)}
-KNOWN_HOSTS = frozenset(_BY_HOST)
-"""The hosts of the public resolvers."""
+@cache
+def _index_hosts() -> dict[str, Proxy]:
+    """Return the public resolvers by their hosts, with other and former hosts."""
+    found: dict[str, Proxy] = {}
+    for one in list_public_resolvers():
+        label = "" if split_address(one.address)[1] == "{id}" else one.begins[0]
+        found |= {host: Proxy(one.hosts[0], label) for host in one.hosts}
+    return found
+
+
+def is_known_host(host: str) -> bool:
+    """Return True for the host of a public resolver, in lower case."""
+    return host in _index_hosts()
+
+
 _HANDLES = ("hdl:", "doi:")
 
 
@@ -84,10 +92,8 @@ def find_public_address(identifier: Identifier) -> str:
     >>> find_public_address(parse("ark:12345/x6")), find_public_address(parse("urn:example:a"))
     ('https://n2t.net/ark:12345/x6', '')
     """
-    label = scheme_of(identifier).label_of(identifier)
-    if not label.resolver:
-        return ""
-    return label.resolver + identifier.path[len(label.text) if label.is_dropped else 0 :]
+    official = (one for one in find_resolvers(identifier) if one.official)
+    return next((one.locate(identifier) for one in official), "")
 
 
 def deurlify(
@@ -109,9 +115,12 @@ def deurlify(
         raise MalformedAddress(url=url, fault=str(error)) from error
     if parts.scheme not in ("http", "https"):
         return parse(url)
-    proxy = _BY_HOST.get(host)
+    proxy = _index_hosts().get(host)
     if proxy is not None:
         return parse(_read_proxy_path(proxy, parts.path, parts.query))
+    named = read_address(url)
+    if named:
+        return parse(named)
     embedded = _find_embedded_ark(url)
     if embedded is not None:
         return embedded

@@ -161,7 +161,7 @@ SCHEME = Scheme(
     labels=(
         Label(text="urn:isbn:", datacite_type="ISBN", is_dropped=True),
         Label(text="urn:issn:", datacite_type="ISSN", is_dropped=True),
-        Label(text="urn:nbn:", datacite_type="URN", resolver="https://nbn-resolving.org/"),
+        Label(text="urn:nbn:", datacite_type="URN"),
         Label(text="urn:", datacite_type="URN"),
     ),
     delimiters=("%23",),

@@ -94,6 +94,9 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
     """Today (`2026-11-21`, UTC); empty for any day."""
     dead: frozenset[str] = frozenset()
     """URIs that are known to be dead links."""
+    accepts_elsewhere: bool = False
+    """True if other resolvers are an answer about a name that is unknown here; otherwise, such a
+    name is not found."""
 
 
 class VersionNeighbours(msgspec.Struct, frozen=True, kw_only=True):
@@ -157,6 +160,38 @@ class Gone(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Step = Fetch | Redirect | Description | Choices | Gone
+
+
+class OtherResolver(msgspec.Struct, frozen=True, kw_only=True):
+    """A resolver that may know a name."""
+
+    name: str
+    """What people call it."""
+    address: str
+    """The address of the name there."""
+    values: str = ""
+    """The address of the values of a handle there (Handle REST API), if it has any."""
+    is_official: bool = True
+    """False for a service that knows many names of a namespace, but does not speak for it."""
+
+
+class Elsewhere(msgspec.Struct, frozen=True, kw_only=True):
+    """A name that is unknown here, and the resolvers that may know it, the best first."""
+
+    identifier: Identifier
+    resolvers: tuple[OtherResolver, ...]
+    is_followed: bool = False
+    """True if readers are redirected to the first resolver; otherwise they choose."""
+
+    def answer(self, want: Want) -> Step | None:
+        """Return the step that answers a question; None if only the other resolver knows it."""
+        if want in (Want.DESCRIPTION, Want.NAMES):
+            return None
+        places = tuple(Location(uri=one.address) for one in self.resolvers)
+        if self.is_followed and want in (Want.RESOURCE, Want.LOCATION):
+            first, *others = places
+            return Redirect(identifier=self.identifier, location=first, others=tuple(others))
+        return Choices(identifier=self.identifier, locations=places)
 
 
 class ListingPage(msgspec.Struct, frozen=True, kw_only=True):

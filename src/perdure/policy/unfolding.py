@@ -71,6 +71,19 @@ def find_beginnings(identifier: Identifier) -> Iterator[NameBeginning]:
                 yield NameBeginning(parse(text), delimiter, part)
 
 
+def split_hash(identifier: Identifier) -> tuple[Identifier, str]:
+    """Split a name at an escaped `#`, if its scheme has no `#` in its names; else all is the name.
+
+    >>> [str(one) for one in split_hash(parse("urn:nbn:de:1-1%23page=2"))]
+    ['urn:nbn:de:1-1', 'page=2']
+    """
+    if _ESCAPED_HASH in scheme_of(identifier).delimiters:
+        for one in find_beginnings(identifier):
+            if one.delimiter == "#":
+                return one.whole, one.part
+    return identifier, ""
+
+
 def _list_cuts(text: str, splits: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
     """The ways to cut characters off the end, among the splits at delimiters, longest first.
 

@@ -8,7 +8,8 @@ How it works: `ReadDoor.resolve` takes these steps, in this order, on one state 
    handle with an HS_ALIAS value is an alias of the handle that it names.
 4. If the name is not an alias, it may begin with a known name (`perdure.policy.unfolding`): the
    longest beginning answers, and the rest of the name is the part.
-5. If the name is unknown here, another resolver may know it: the hook `delegate`.
+5. If the name is unknown here, another resolver may know it: `find_elsewhere`
+   (`perdure.policy.forwarding`), if the query accepts that answer.
 6. If there are reading rules about the name, it refuses the reader, or hides what the reader may
    not read (`perdure.reading.guarding`).
 7. `Resolved.step` decides the answer (`perdure.reading.resolved`).
@@ -40,6 +41,7 @@ from perdure.ids.name_set import NameSet, find_set, make_set
 from perdure.ids.named_parts import join_part, written_part
 from perdure.ids.urls import find_public_address
 from perdure.model.queries import (
+    Elsewhere,
     Gone,
     Query,
     Reader,
@@ -54,7 +56,7 @@ from perdure.policy.handles.values import choose_locations, find_alias
 from perdure.policy.naming import identify_record, qualify_identifier, read_qualifiers
 from perdure.policy.reading_rights import make_read_object
 from perdure.policy.showing import show_to_readers
-from perdure.policy.unfolding import NameBeginning, Unfolding, find_beginnings
+from perdure.policy.unfolding import NameBeginning, Unfolding, find_beginnings, split_hash
 from perdure.reading.guarding import Guard, ReadingRules
 from perdure.reading.resolved import Resolved
 from perdure.storage.ports import Records
@@ -65,15 +67,15 @@ if TYPE_CHECKING:
 
 _MOST_ALIASES = 8
 """The most HS_ALIAS values that are followed, one after the other."""
-Delegate = Callable[[Query], Step | None]
-"""Returns the step to another resolver for a name that is unknown here, or None."""
+FindElsewhere = Callable[[Identifier, str], Elsewhere | None]
+"""Returns the other resolvers of a name that is unknown here, with a part of it, or None."""
 
 
 def _find_time() -> datetime:
     return datetime.now(UTC)
 
 
-def delegate_nothing(_query: Query) -> Step | None:
+def find_nothing(_name: Identifier, _part: str) -> Elsewhere | None:
     """Return None: no other resolver is known."""
     return None
 
@@ -86,13 +88,13 @@ class ReadDoor:
         records: Records,
         templates: tuple[str, ...] = (),
         *,
-        delegate: Delegate = delegate_nothing,
+        find_elsewhere: FindElsewhere = find_nothing,
         clock: Callable[[], datetime] = _find_time,
         archives: tuple[str, ...] = (),
     ) -> None:
         """`archives` are the ids of the web archive of this registry."""
         self._records = records
-        self._delegate = delegate
+        self._find_elsewhere = find_elsewhere
         self._clock = clock
         self.rules = ReadingRules(records)
         self._archives = archives
@@ -267,9 +269,11 @@ class ReadDoor:
                 found = self._look_up(whole, follow=follow)
                 if found is not None and (delimiter == "#" or found.identifier.key == whole.key):
                     return _make_resolved(query, asked, whole, delimiter, beginning.part, found)
-        delegated = self._delegate(query)
-        if delegated is not None:
-            return Resolved(asked, asked, None, query, delegated=delegated)
+        if query.accepts_elsewhere and query.doubt is None:
+            there, rest = (asked, part) if part else split_hash(asked)
+            elsewhere = self._find_elsewhere(there, rest)
+            if elsewhere is not None and not self.find_owners(there.whole):  # an unclear alias
+                return Resolved(asked, asked, None, query, elsewhere=elsewhere)
         if asked.archived is not None and not part:
             return Resolved(asked, asked, None, query)
         raise query.doubt or NotFound(identifier=str(asked))

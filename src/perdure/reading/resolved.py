@@ -27,6 +27,7 @@ from perdure.model.about import Attachment
 from perdure.model.queries import (
     Choices,
     Description,
+    Elsewhere,
     Fetch,
     Gone,
     Preference,
@@ -51,9 +52,10 @@ if TYPE_CHECKING:
 class Resolved:
     """The result of resolving a query, as described in `perdure.reading.resolve`.
 
-    Four kinds of names have no `record`: a set of names (`names`), a PWID that is not registered
-    here (`pwid`), a citation, both sides of which were resolved (`is_citation`), and a name that
-    qualifies another name whose resource is elsewhere (`is_elsewhere`).
+    Five kinds of names have no `record`: a set of names (`names`), a PWID that is not registered
+    here (`pwid`), a citation, both sides of which were resolved (`is_citation`), a name that
+    qualifies another name whose resource is elsewhere (`is_elsewhere`), and a name that only other
+    resolvers may know (`elsewhere`).
     """
 
     asked: Identifier
@@ -69,7 +71,8 @@ class Resolved:
     holder: Record | None = None
     """The record of the whole, even if the part is elsewhere, with the locations that the query
     allows: the answer is decided by them."""
-    delegated: Step | None = None
+    elsewhere: Elsewhere | None = None
+    """The resolvers that may know the name, which is unknown here."""
     names: NameSet | None = None
     """The set of names that is requested. It has a record if its names are those of the versions
     and formats of one resource (`…/1.text.*`)."""
@@ -251,8 +254,11 @@ class Resolved:
         location of the part is not known; Forbidden or Unauthenticated if the reader may not have
         the bytes.
         """
-        if self.delegated is not None:
-            return self.delegated
+        if self.elsewhere is not None:
+            answer = self.elsewhere.answer(self.query.want if want is None else want)
+            if answer is None:
+                raise NotFound(identifier=str(self.asked))
+            return answer
         self.require_no_citation()
         step = self._choose_step(want, accept, whole=whole)
         if self.guard is None:

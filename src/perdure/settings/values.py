@@ -105,6 +105,12 @@ class Settings:
         "addresses of parts of resources held elsewhere, see docs/reference/templates.md",
         read_each(read_template),
     )
+    forward: str = _define_setting(
+        "refer",
+        "names of other authorities that are unknown here: refer (name their public resolvers), "
+        "redirect (to the official one) or never",
+        allow_words("refer", "redirect", "never"),
+    )
     basic_authentication: str = _define_setting(
         "https",
         "passwords of Handle administrators: https (over TLS only), always or never",

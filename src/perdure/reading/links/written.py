@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from perdure.errors import PerdureError
 from perdure.ids import Identifier, load_schemes, parse
-from perdure.ids.urls import KNOWN_HOSTS, deurlify
+from perdure.ids.urls import deurlify, is_known_host
 from perdure.reading.targets import read_identifier
 
 LONGEST = 8192  # bytes of an identifier
@@ -123,7 +123,7 @@ def _unescape(written: str) -> tuple[str, int]:
 def _may_be_resolver(token: bytes, bases: tuple[str, ...]) -> bool:
     """Return True if an address may be at a resolver. Most are not, so this must be fast."""
     host = token.split(b"/", 3)[2].decode("ascii", "replace").lower()
-    if host.partition(":")[0] in KNOWN_HOSTS or _EMBEDDED.search(token):
+    if is_known_host(host.partition(":")[0]) or _EMBEDDED.search(token):
         return True
     return any(one and token.startswith(one.encode()) for one in bases)
 

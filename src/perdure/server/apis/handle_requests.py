@@ -9,7 +9,8 @@ What must stay true: a PDI is not decoded, because its escapes belong to it.
 from __future__ import annotations
 
 from functools import lru_cache
-from urllib.parse import parse_qsl, unquote_to_bytes
+from http import HTTPStatus
+from urllib.parse import parse_qsl, unquote_to_bytes, urlencode
 
 import msgspec
 
@@ -17,10 +18,17 @@ from perdure.errors import MalformedIdentifier
 from perdure.ids.handle import Handle
 from perdure.ids.pdi import Pdi
 from perdure.model.parameters import Parameters
+from perdure.model.queries import Elsewhere
 from perdure.policy.handles import names, values
 from perdure.server.apis import handle_codes
 from perdure.server.apis.handle_codes import AnswerForm, HandleCode
-from perdure.server.common.answers import Answer
+from perdure.server.common.answers import (
+    Answer,
+    escape_uri,
+    join_links,
+    make_empty_answer,
+    write_link,
+)
 from perdure.server.common.service import Service
 
 PATH = "api/handles"
@@ -101,6 +109,26 @@ def answer_unknown(service: Service, identifier: Handle | Pdi, asked: HandleRequ
 def is_home(service: Service, identifier: Handle | Pdi) -> bool:
     prefix = names.find_home_prefix(identifier)
     return not prefix or prefix in service.settings.handle_prefixes
+
+
+def answer_elsewhere(elsewhere: Elsewhere, asked: HandleRequest) -> Answer:
+    """Answer about a handle that another resolver may know: name that one, or redirect to it."""
+    there = next((one.values for one in elsewhere.resolvers if one.values), "")
+    if there and elsewhere.is_followed:
+        chosen = [("index", str(one)) for one in asked.indexes]
+        chosen += [("type", one) for one in asked.types]
+        there += f"?{urlencode(chosen)}" if chosen else ""
+        return make_empty_answer(
+            HTTPStatus.FOUND, (b"location", escape_uri(there)), handle_codes.ANYBODY
+        )
+    first = elsewhere.resolvers[0]
+    return handle_codes.write_answer(
+        HandleCode.NOT_HOME,
+        asked.handle,
+        *join_links([write_link(there or first.address, "alternate", title=first.name)]),
+        form=asked.form,
+        message=f"That prefix doesn't live here; ask {first.name}: {there or first.address}",
+    )
 
 
 def answer_not_home(asked: HandleRequest) -> Answer:

@@ -45,6 +45,7 @@ from perdure.server.apis.handle_codes import AnswerForm, HandleCode
 from perdure.server.apis.handle_requests import (
     LONGEST_BODY,
     HandleRequest,
+    answer_elsewhere,
     answer_unknown,
     is_set,
     read_handle,
@@ -102,6 +103,8 @@ async def show_handle(service: Service, request: Request, asked: HandleRequest) 
     """Answer with the values of a handle that everyone may read, or all for its administrators."""
     identifier = asked.identifier
     resolved = _resolve_handle(service, request, identifier)
+    if resolved is not None and resolved.elsewhere is not None:
+        return answer_elsewhere(resolved.elsewhere, asked)
     record = resolved.holder if resolved is not None else None
     if resolved is None or record is None or record.tombstone:
         return answer_unknown(service, identifier, asked)
@@ -215,6 +218,7 @@ def _resolve_handle(
         want=Want.LOCATIONS,
         follow_aliases=False,
         reader=find_reader(service, request),
+        accepts_elsewhere=True,
     )
     try:
         return asking.resolve_query(service, request, query)

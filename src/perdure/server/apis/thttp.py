@@ -62,7 +62,7 @@ from perdure.server.common.redirects import make_redirect
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.pages.trail import find_page
-from perdure.server.resource import held, reading
+from perdure.server.resource import held, reading, referring
 from perdure.server.resource.listings import list_set, write_urn
 from perdure.server.resource.locating import find_by_url, list_locations, list_urls
 
@@ -93,7 +93,7 @@ async def ask_service(service: Service, request: Request) -> Answer:
 
 async def _answer_n2l(service: Service, request: Request, operand: str) -> Answer:
     """One URL, which "MUST be returned in a Location: header" (RFC 2169 section 3.1)."""
-    resolved = _resolve_operand(service, request, operand)
+    resolved = _resolve_operand(service, request, operand, accepts_elsewhere=True)
     resolved.require_single()
     if resolved.pwid is not None:
         there = await pwids.locate_pwid(service, request, resolved.pwid)
@@ -102,6 +102,11 @@ async def _answer_n2l(service: Service, request: Request, operand: str) -> Answe
             return _answer_list(service, request, operand, [lists.ListEntry(there.url)], place)
         return pwids.redirect_reader(
             service, request, resolved.pwid, there, _choose_redirect_status(request)
+        )
+    if resolved.elsewhere is not None and not prefers_types(request.accept, lists.TYPES):
+        status = _choose_redirect_status(request)
+        return referring.answer_elsewhere(
+            service, request, resolved, resolved.elsewhere, status=status
         )
     identifier = resolved.identifier
     if resolved.is_citation:
@@ -138,7 +143,7 @@ def _choose_redirect_status(request: Request) -> HTTPStatus:
 
 
 async def _answer_n2ls(service: Service, request: Request, operand: str) -> Answer:
-    resolved = _resolve_operand(service, request, operand)
+    resolved = _resolve_operand(service, request, operand, accepts_elsewhere=True)
     if resolved.names is not None:
         return await _answer_set(service, request, resolved.names, operand, "locations")
     if resolved.pwid is not None:
@@ -151,7 +156,7 @@ async def _answer_n2ls(service: Service, request: Request, operand: str) -> Answ
 
 
 async def _answer_n2r(service: Service, request: Request, operand: str) -> Answer:
-    resolved = _resolve_operand(service, request, operand)
+    resolved = _resolve_operand(service, request, operand, accepts_elsewhere=True)
     if resolved.names is not None:
         return await _answer_set(service, request, resolved.names, operand)
     return await reading.answer_resource(service, request, resolved)
@@ -159,10 +164,11 @@ async def _answer_n2r(service: Service, request: Request, operand: str) -> Answe
 
 async def _answer_n2rs(service: Service, request: Request, operand: str) -> Answer:
     """Every acceptable representation, "a MIME multipart/alternative message" (section 3.4)."""
-    resolved = _resolve_operand(service, request, operand)
+    resolved = _resolve_operand(service, request, operand, accepts_elsewhere=True)
     if resolved.names is not None:
         return await _answer_set(service, request, resolved.names, operand)
-    if resolved.inside is not None or resolved.pwid is not None or resolved.is_citation:
+    is_single = resolved.inside or resolved.pwid or resolved.elsewhere or resolved.is_citation
+    if is_single:
         return await reading.answer_resource(service, request, resolved)
     step = resolved.choose(Want.RESOURCES)
     if not isinstance(step, Choices) or len(step.fetches) < 2:
@@ -248,9 +254,12 @@ def _answer_list(
     return lists.answer_list(request, about, entries, fresh, *more)
 
 
-def _resolve_operand(service: Service, request: Request, operand: str) -> Resolved:
+def _resolve_operand(
+    service: Service, request: Request, operand: str, *, accepts_elsewhere: bool = False
+) -> Resolved:
     """Resolve the operand. It may be a set of names, with a cursor and a limit behind it."""
-    return asking.resolve_name(service, request, _split_paging(operand)[0])
+    name = _split_paging(operand)[0]
+    return asking.resolve_name(service, request, name, accepts_elsewhere=accepts_elsewhere)
 
 
 def _split_paging(operand: str) -> tuple[str, str | None]:

@@ -59,8 +59,11 @@ def resolve_name(
     text: str,
     *,
     question: Question | None = None,
+    accepts_elsewhere: bool = False,
 ) -> Resolved:
     """Resolve the name in a target, about which `question` may ask for a part, for example.
+
+    With `accepts_elsewhere`, other resolvers are an answer about a name that is unknown here.
 
     Raises the errors of `read_name` and `ReadDoor.resolve`.
     """
@@ -83,6 +86,7 @@ def resolve_name(
         indexes=question.indexes,
         types=question.types,
         attributes=question.attributes,
+        accepts_elsewhere=accepts_elsewhere,
     )
     return resolve_query(service, request, chosen)
 

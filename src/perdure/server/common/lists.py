@@ -50,15 +50,21 @@ def answer_list(
     told: Mapping[str, object] = MappingProxyType({}),
     page: str = "",
     trail: Trail | None = None,
+    status: HTTPStatus = HTTPStatus.OK,
+    note: str = "",
 ) -> Answer:
     """Answer with a list in the form that the client prefers. `following` is the address of the
     next page; `damaged` are names that may belong to the list, but whose records cannot be read;
     `told` has further members for the JSON form; `page` is the address of the landing page of what
-    the list is about, and `trail` the way up from it, for the HTML form.
+    the list is about, `trail` the way up from it, and `note` a sentence before the list, for the
+    HTML form.
 
-    Raises NotAcceptable if the client accepts none of the forms.
+    Raises NotAcceptable if the client accepts none of the forms, unless another `status` is given:
+    then the list is an explanation, and sent all the same.
     """
     kind = choose_type(request.accept, _OFFERS)
+    if kind is None and status is not HTTPStatus.OK:
+        kind = URI_LIST
     if kind is None:
         asked = ", ".join(one.range for one in request.accept)
         raise NotAcceptable(identifier=about, asked=asked, offered=_OFFERS)
@@ -78,8 +84,9 @@ def answer_list(
             damaged=damaged,
             page=page,
             trail=trail or [],
+            note=note,
         )
-        return pages.make_page(HTTPStatus.OK, body, *fields)
+        return pages.make_page(status, body, *fields)
     if kind == "application/json":
         found = [one.uri for one in entries]
         document: dict[str, object] = {"about": about, "identifiers": found, "next": following}
@@ -90,7 +97,7 @@ def answer_list(
         document |= told
         if damaged:
             document["damaged"] = list(damaged)
-        return make_answer(HTTPStatus.OK, kind, msgspec.json.encode(document), *fields)
+        return make_answer(status, kind, msgspec.json.encode(document), *fields)
     lines = [b"# " + escape_uri(about)]
     for one in entries:
         lines.append(escape_uri(one.uri))
@@ -98,4 +105,4 @@ def answer_list(
     lines += [b"# damaged: " + escape_uri(name) for name in damaged]
     lines.append(b"")
     charset = "" if kind == URI_LIST else "; charset=us-ascii"
-    return make_answer(HTTPStatus.OK, kind + charset, b"\r\n".join(lines), *fields)
+    return make_answer(status, kind + charset, b"\r\n".join(lines), *fields)

@@ -50,6 +50,7 @@ from perdure.server.resource import (
     playing,
     provenance,
     quoting,
+    referring,
     signing,
     signposting,
 )
@@ -58,12 +59,21 @@ from perdure.server.resource.listings import list_set
 from perdure.server.resource.locating import list_locations
 from perdure.server.resource.shoulders import answer_shoulder
 
+_OF_LOCATIONS = ("", "bytes", "locations")
+"""Questions about a name that is unknown here, to which other resolvers are an answer."""
+
 
 async def answer_get(service: Service, request: Request) -> Answer:
     """Answer GET or HEAD of a name."""
     question = read_question(request.target.question)
     try:
-        resolved = asking.resolve_name(service, request, request.target.text, question=question)
+        resolved = asking.resolve_name(
+            service,
+            request,
+            request.target.text,
+            question=question,
+            accepts_elsewhere=question.verb in _OF_LOCATIONS,
+        )
     except (NotFound, MalformedIdentifier):
         answer = answer_shoulder(service, request, question)
         if answer is None and question.verb == "assertions":
@@ -202,6 +212,8 @@ async def answer_resource(
     never a document about the resource, whatever Accept says.
     """
     identifier = resolved.identifier
+    if resolved.elsewhere is not None:
+        return referring.answer_elsewhere(service, request, resolved, resolved.elsewhere)
     if resolved.is_citation:
         return await citations.answer_bytes(service, request, resolved)
     if resolved.pwid is not None:
