@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import enum
 
+import msgspec
+
 from perdure.model.records import LOCAL, StoredValue
 
 
@@ -60,3 +62,22 @@ class ReadingRule(StoredValue, frozen=True, kw_only=True):
     """No rule is about this any more. The earlier ones are history."""
     number: int = 0
     """The position among all rules; a newer one has a higher number."""
+
+
+class RequestedRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The members of a rule that people state in JSON, as fields of `ReadingRule`.
+
+    Each reader of rules adds its own members. An unknown member is an error, so that no misspelt
+    limit is passed over.
+    """
+
+    about: str
+    access: Access = Access.CLOSED
+    part: str = ""
+    match: str = ""
+    first: str = ""
+    last: str = ""
+    until: str = ""
+    by_token: bool = False
+    networks: tuple[str, ...] = ()
+    reason: str = ""

@@ -26,7 +26,7 @@ from perdure.errors.requests import MalformedBody, MalformedNumber
 from perdure.ids import parse
 from perdure.model.commands import Outcome, Restrict
 from perdure.model.parameters import Parameters
-from perdure.model.reading_rules import Access, ReadingRule
+from perdure.model.reading_rules import Access, ReadingRule, RequestedRule
 from perdure.model.records import Token
 from perdure.policy import rights
 from perdure.policy.reading_rules import (
@@ -50,19 +50,9 @@ _PRIVATE = (b"cache-control", b"no-store")
 _LONGEST_BODY = 64 * 1024  # bytes
 
 
-class Restriction(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Restriction(RequestedRule, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A rule to set. With `lift`, the rule about the same subject is removed instead."""
 
-    about: str
-    access: Access = Access.CLOSED
-    part: str = ""
-    match: str = ""
-    first: str = ""
-    last: str = ""
-    until: str = ""
-    by_token: bool = False
-    networks: tuple[str, ...] = ()
-    reason: str = ""
     lift: bool = False
 
 

@@ -21,26 +21,16 @@ import msgspec
 from perdure.errors import InvalidRequest
 from perdure.errors.reading import RuleLineUnusable, RuleUnknown
 from perdure.model.commands import Outcome, Receipt, Restrict
-from perdure.model.reading_rules import Access, ReadingRule
+from perdure.model.reading_rules import ReadingRule, RequestedRule
 from perdure.policy.reading_rules import check_rule
 from perdure.writing.peers import SharedDoor
 
 _AT_ONCE = 1000
 
 
-class RuleLine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class RuleLine(RequestedRule, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A line of a file: a rule with all members that a registry writes."""
 
-    about: str
-    access: Access = Access.CLOSED
-    part: str = ""
-    match: str = ""
-    first: str = ""
-    last: str = ""
-    until: str = ""
-    by_token: bool = False
-    networks: tuple[str, ...] = ()
-    reason: str = ""
     at: str = ""
     by: str = ""
     lifted: bool = False
