@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perdure.errors.requests import RepeatedParameter, SeveralQuestions
-from perdure.model.parameters import Parameters
+from perdure.errors.requests import MalformedNumber, RepeatedParameter, SeveralQuestions
+from perdure.model.parameters import Parameters, read_number
 from perdure.reading.targets import _PARAMETERS, _TYPED, _VERBS, Question, read_question
 
 _REPEATABLE = ("index", "type", "locatt", "scope", "kind")
@@ -27,6 +27,24 @@ def test_no_value_is_chosen_silently(pairs: list[tuple[str, str]]) -> None:
             with pytest.raises(RepeatedParameter) as refused:
                 found.get(name)
             assert refused.value.values == values
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("1", 1), ("500", 500), ("007", 7), ("0" * 5000 + "12", 12), ("0", 0), ("000", 0)],
+)
+def test_a_number_within_its_bounds(text: str, expected: int) -> None:
+    assert read_number("limit", text, 0, 500) == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["", "-1", "+1", "1.0", " 1", "1_0", "٣", "501", "0000000001999", "1" * 5000]
+)
+def test_a_number_out_of_its_bounds_is_refused(text: str) -> None:
+    with pytest.raises(MalformedNumber) as refused:
+        read_number("limit", text, 0, 500)
+    assert (refused.value.parameter, refused.value.text) == ("limit", text)
+    assert (refused.value.low, refused.value.high) == (0, 500)
 
 
 @pytest.mark.parametrize("name", sorted({*_PARAMETERS, *_TYPED} - {*_REPEATABLE}))

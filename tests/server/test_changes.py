@@ -59,6 +59,7 @@ def test_pages_follow_each_other(site: Deployment) -> None:
         ("since=", 400, "invalid-request"),
         ("limit=0", 400, "invalid-request"),
         ("limit=10001", 400, "invalid-request"),
+        ("limit=00000000110001", 400, "invalid-request"),
         ("limit=two", 400, "invalid-request"),
         ("since=9.1", 409, "conflict"),
         ("full", 401, "unauthenticated"),

@@ -120,6 +120,12 @@ def test_rules_are_listed_page_by_page(site: Deployment, owner: str) -> None:
         question = f"?limit=2&cursor={page['cursor']}"
     assert found == abouts
     assert len(list_rules(site, root)["restrictions"]) == 6
-    for bad in ("?limit=0", "?limit=x", "?cursor=-1"):
+    for bad in (
+        "?limit=0",
+        "?limit=x",
+        "?cursor=-1",
+        "?limit=000000000199999",
+        f"?limit=1{'0' * 5000}",
+    ):
         answer = site.get(f"/restrictions{bad}", f"Authorization: Bearer {owner}")
         assert answer.status == 400

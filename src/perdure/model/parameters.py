@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from urllib.parse import unquote
 
-from perdure.errors.requests import RepeatedParameter
+from perdure.errors.requests import MalformedNumber, RepeatedParameter
 
 _NAME = re.compile("(?:^|(?<=&))[^&=]+")
 _UNRESERVED = re.compile("(?:%(?:2[dDeE]|3[0-9]|[46][1-9a-fA-F]|[57][0-9aA]|5[fF]|7[eE]))+")
@@ -34,6 +34,24 @@ def decode_names(query: str) -> str:
     if "%" not in query:
         return query
     return _NAME.sub(lambda name: _UNRESERVED.sub(lambda one: unquote(one[0]), name[0]), query)
+
+
+def read_number(name: str, text: str, low: int, high: int, *, manual: str | None = None) -> int:
+    """Read the value of a parameter as a number from `low` to `high`. Raises MalformedNumber.
+
+    Leading zeros do not count, and no text of any length is converted before it is measured.
+
+    >>> read_number("limit", "0010", 1, 500)
+    10
+    >>> read_number("limit", "501", 1, 500)
+    Traceback (most recent call last):
+    perdure.errors.requests.MalformedNumber: limit '501' refused: it must be a number from 1 to 500
+    """
+    if text.isascii() and text.isdigit():
+        digits = text.lstrip("0") or "0"
+        if len(digits) <= len(str(high)) and low <= int(digits) <= high:
+            return int(digits)
+    raise MalformedNumber(parameter=name, text=text, low=low, high=high, manual=manual)
 
 
 class Parameters(Mapping[str, str]):

@@ -60,10 +60,10 @@ from perdure.errors.captures import (
     UnknownOutput,
 )
 from perdure.errors.limits import CapturesTooMany
-from perdure.errors.requests import MalformedNumber, MissingParameter
+from perdure.errors.requests import MissingParameter
 from perdure.ids.urlkey import make_url_key
 from perdure.model.matches import MATCHES
-from perdure.model.parameters import Parameters
+from perdure.model.parameters import Parameters, read_number
 from perdure.model.timestamps import find_span
 
 MOST_READ = 1_000_000  # captures
@@ -226,9 +226,7 @@ def _parse_number(given: Parameters, name: str, low: int, high: int) -> int | No
     text = given.get(name, "")
     if not text:
         return None
-    if not re.fullmatch("[0-9]{1,10}", text) or not low <= int(text) <= high:
-        raise MalformedNumber(parameter=name, text=text, low=low, high=high, manual=_RULE)
-    return int(text)
+    return read_number(name, text, low, high, manual=_RULE)
 
 
 def _parse_time(given: Parameters, name: str, end: int) -> str | None:

@@ -22,9 +22,8 @@ from urllib.parse import parse_qsl
 
 from perdure.errors import Forbidden
 from perdure.errors.credentials import RightMissing
-from perdure.errors.requests import MalformedNumber
 from perdure.model.changes import BEGIN, RULE, TOKEN, Change, ChangeMark
-from perdure.model.parameters import Parameters
+from perdure.model.parameters import Parameters, read_number
 from perdure.model.records import Token
 from perdure.policy import rights
 from perdure.policy.naming import identify_record
@@ -54,7 +53,7 @@ async def list_changes(service: Service, request: Request) -> Answer:
     """
     asked = Parameters(parse_qsl(request.target.question or "", keep_blank_values=True))
     chain = _check_mirror(service, request) if "full" in asked else None
-    limit = _read_number("limit", asked.get("limit", str(LIMIT)))
+    limit = read_number("limit", asked.get("limit", str(LIMIT)), 1, MOST)
     mark = service.registry.mark(asked["since"]) if "since" in asked else None
     matched = _WAIT.search(request.read_field(b"prefer"))
     seconds = min(int(matched[1]), LONGEST_WAIT) if matched else 0
@@ -68,12 +67,6 @@ async def list_changes(service: Service, request: Request) -> Answer:
     body = await service.run_cutter(_write_rows, service, found, chain)
     kept = _NO_CACHE if chain is None else _PRIVATE
     return make_answer(HTTPStatus.OK, MEDIA_TYPE, body, kept, _VARY, *applied)
-
-
-def _read_number(name: str, text: str) -> int:
-    if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= MOST):
-        raise MalformedNumber(parameter=name, text=text, low=1, high=MOST)
-    return int(text)
 
 
 async def _fetch_changes(service: Service, mark: ChangeMark | None, limit: int) -> list[Change]:

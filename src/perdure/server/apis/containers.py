@@ -28,10 +28,9 @@ from urllib.parse import parse_qsl, quote, unquote
 import msgspec
 
 from perdure.errors import NotFound, PerdureError
-from perdure.errors.requests import MalformedNumber
 from perdure.ids import Identifier, parse
 from perdure.model.assertions import CONTEXT, MEDIA_TYPE
-from perdure.model.parameters import Parameters
+from perdure.model.parameters import Parameters, read_number
 from perdure.reading.annotation_pages import LEAD, find_container, write_annotation
 from perdure.reading.assertions import HeldAssertion
 from perdure.server.apis import annotating, proposing
@@ -152,7 +151,7 @@ async def show_container(service: Service, request: Request, series: str) -> Ans
     prefer = request.read_field(b"prefer")
     with_iris = asked.get("iris") == "1" or ("iris" not in asked and _IRIS in prefer)
     minimal = "iris" not in asked and _MINIMAL in prefer and not with_iris
-    number = _read_page(asked["page"]) if "page" in asked else None
+    number = read_number("page", asked["page"], 0, _LAST_PAGE) if "page" in asked else None
     view = _View(service, request, series, with_iris=with_iris)
     if number is not None or "after" in asked:
         body = await service.run_cutter(view.write_page, number, asked.get("after", ""))
@@ -168,12 +167,6 @@ async def show_container(service: Service, request: Request, series: str) -> Ans
         _ACCEPTED,
         *_LINKS,
     )
-
-
-def _read_page(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and int(text[:10]) <= _LAST_PAGE):
-        raise MalformedNumber(parameter="page", text=text, low=0, high=_LAST_PAGE)
-    return int(text)
 
 
 class _View:

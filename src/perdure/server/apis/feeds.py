@@ -16,10 +16,9 @@ from typing import Any
 from urllib.parse import parse_qsl, quote
 
 from perdure.errors.naming import PatternNotAllowed
-from perdure.errors.requests import MalformedNumber
 from perdure.ids.name_set import NameSet, read_set
 from perdure.model.description_checks import NOT_IN_XML
-from perdure.model.parameters import Parameters
+from perdure.model.parameters import Parameters, read_number
 from perdure.reading.described import describe_resource
 from perdure.reading.harvest import HarvestedRecord
 from perdure.reading.targets import append_question, spell_path, spell_set_path
@@ -46,16 +45,10 @@ async def answer_feed(service: Service, request: Request) -> Answer:
     names = read_set(about) if about else None
     if names is not None and names.has_representations:
         raise PatternNotAllowed(identifier=str(names))
-    limit = _read_limit(given.get("limit", str(USUAL)))
+    limit = read_number("limit", given.get("limit", str(USUAL)), 1, MOST)
     body: bytes = await service.run_cutter(_write_feed, service, request, names, limit)
     fresh = (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds)
     return make_answer(HTTPStatus.OK, f"{ATOM}; charset=utf-8", body, fresh)
-
-
-def _read_limit(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 9 and 1 <= int(text) <= MOST):
-        raise MalformedNumber(parameter="limit", text=text, low=1, high=MOST)
-    return int(text)
 
 
 def _write_feed(service: Service, request: Request, names: NameSet | None, limit: int) -> bytes:

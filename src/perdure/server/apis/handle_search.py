@@ -26,9 +26,9 @@ import http_sf
 import msgspec
 
 from perdure.errors import Corrupt, PerdureError
-from perdure.errors.requests import CriteriaNeeded, MalformedNumber, PatternTooComplex
+from perdure.errors.requests import CriteriaNeeded, PatternTooComplex
 from perdure.ids import parse
-from perdure.model.parameters import Parameters
+from perdure.model.parameters import Parameters, read_number
 from perdure.model.queries import Reader
 from perdure.model.records import IdentifiedRecord, Record
 from perdure.policy.handles import names
@@ -54,6 +54,7 @@ from perdure.server.common.service import Service
 MOST_COUNTED = 100_000
 MOST_LOOKED = 20_000
 _LARGEST_PAGE = 10_000
+_HIGHEST = 10**9 - 1  # of a page or a size that is asked for
 _ROWS = 512
 _MOST_CRITERIA = 10
 _LONGEST_PATTERN = 1000  # characters
@@ -118,9 +119,7 @@ def _read_number(given: Parameters, name: str, otherwise: int) -> int:
     text = given.get(name, "")
     if text in ("", "-1"):
         return otherwise
-    if not text.isascii() or not text.isdigit() or len(text) > 9:
-        raise MalformedNumber(parameter=name, text=text)
-    return int(text)
+    return read_number(name, text, 0, _HIGHEST)
 
 
 def _list_page(

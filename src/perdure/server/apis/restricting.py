@@ -22,10 +22,10 @@ from msgspec.structs import replace
 
 from perdure.errors import Forbidden
 from perdure.errors.credentials import RightMissing
-from perdure.errors.requests import MalformedBody, MalformedNumber
+from perdure.errors.requests import MalformedBody
 from perdure.ids import parse
 from perdure.model.commands import Outcome, Restrict
-from perdure.model.parameters import Parameters
+from perdure.model.parameters import Parameters, read_number
 from perdure.model.reading_rules import Access, ReadingRule, RequestedRule
 from perdure.model.records import Token
 from perdure.policy import rights
@@ -60,8 +60,8 @@ async def list_restrictions(service: Service, request: Request) -> Answer:
     """Answer GET or HEAD of `/restrictions`. Raises Unauthenticated, Forbidden, InvalidRequest."""
     chain = _find_chain(service, request)
     asked = Parameters(parse_qsl(request.target.question or "", keep_blank_values=True))
-    limit = _read_number("limit", asked.get("limit", str(LIMIT)), 1, MOST)
-    cursor = _read_number("cursor", asked.get("cursor", "0"), 0, LAST_CURSOR)
+    limit = read_number("limit", asked.get("limit", str(LIMIT)), 1, MOST)
+    cursor = read_number("cursor", asked.get("cursor", "0"), 0, LAST_CURSOR)
     now = auth.current_time(service)
     found = await service.run_cutter(_select_covered, service, chain, now, cursor, limit + 1)
     body: dict[str, Any] = {"restrictions": [_show_rule(one) for one in found[:limit]]}
@@ -134,12 +134,6 @@ def _check_subject(
         rights.check_scope(chain, RIGHT, subject.about, now)
     else:
         rights.check_right(chain, RIGHT, rights.make_object(parse(subject.about)), now)
-
-
-def _read_number(name: str, text: str, low: int, high: int) -> int:
-    if not (text.isascii() and text.isdigit() and low <= int(text[:10]) <= high):
-        raise MalformedNumber(parameter=name, text=text, low=low, high=high)
-    return int(text)
 
 
 def _show_rule(rule: ReadingRule) -> dict[str, Any]:

@@ -24,12 +24,12 @@ import msgspec
 from markupsafe import Markup, escape
 
 from perdure.errors import NotAcceptable
-from perdure.errors.requests import MalformedNumber, MissingParameter
+from perdure.errors.requests import MissingParameter
 from perdure.errors.root import count_things
 from perdure.errors.searching import IndexNotMade
 from perdure.ids import parse
 from perdure.model.description_checks import NOT_IN_XML
-from perdure.model.parameters import Parameters
+from perdure.model.parameters import Parameters, read_number
 from perdure.reading.targets import append_question, spell_part_path, spell_path
 from perdure.server import pages
 from perdure.server.common import problems
@@ -129,9 +129,7 @@ def _read_number(given: Parameters, name: str, usual: int, most: int) -> int:
     text = given.get(name, "")
     if not text:
         return usual
-    if not (text.isascii() and text.isdigit() and len(text) < 17 and 1 <= int(text) <= most):
-        raise MalformedNumber(parameter=name, text=text, low=1, high=most)
-    return int(text)
+    return read_number(name, text, 1, most)
 
 
 def _write_question(given: Parameters, **changed: str) -> str:
