@@ -195,6 +195,15 @@ def is_safe_link(uri: str) -> bool:
     return found is None or re.sub(r"[\t\r\n]", "", found[1]).lower() not in _ACTIVE
 
 
+def replace_not_xml(text: str) -> str:
+    """Return a text with a replacement character for each character that XML does not allow.
+
+    >>> replace_not_xml("a\x01b")
+    'a\ufffdb'
+    """
+    return text if text.isprintable() else NOT_IN_XML.sub("\ufffd", text)
+
+
 def clean_text(text: str) -> str:
     """Return foreign text as one line that XML allows, truncated if it is too long."""
     return NOT_IN_XML.sub("", " ".join(text.split()))[:LONGEST_TEXT]

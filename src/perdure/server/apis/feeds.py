@@ -12,12 +12,13 @@ that it was withdrawn, and when.
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import Any
 from urllib.parse import parse_qsl, quote
+
+import msgspec
 
 from perdure.errors.naming import PatternNotAllowed
 from perdure.ids.name_set import NameSet, read_set
-from perdure.model.description_checks import NOT_IN_XML
+from perdure.model.description_checks import replace_not_xml
 from perdure.model.parameters import Parameters, read_number
 from perdure.reading.described import describe_resource
 from perdure.reading.harvest import HarvestedRecord
@@ -31,7 +32,25 @@ ATOM = "application/atom+xml"
 PAGE = "/feed.atom"
 USUAL, MOST = 50, 500
 """Entries of a feed."""
-_NEVER = "1970-01-01T00:00:00Z"
+NEVER = "1970-01-01T00:00:00Z"
+"""The time of a feed without entries, and of an entry without a time."""
+
+
+class FeedEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """An entry of a feed, as the template `atom.xml` shows it. Its texts are valid in XML."""
+
+    id: str
+    updated: str
+    title: str = ""
+    page: str = ""
+    summary: str = ""
+    authors: tuple[str, ...] = ()
+    media_type: str = ""
+    """The type of the document itself, which is at `there`."""
+    there: str = ""
+    parts: tuple[str, ...] = ()
+    """Addresses of parts."""
+    is_deleted: bool = False
 
 
 async def answer_feed(service: Service, request: Request) -> Answer:
@@ -64,30 +83,22 @@ def _write_feed(service: Service, request: Request, names: NameSet | None, limit
         own=own,
         page=f"{base}/" if names is None else f"{base}/{spell_set_path(names)}",
         base=base,
-        updated=found[0].at if found else _NEVER,
+        updated=found[0].at if found else NEVER,
         entries=entries,
     )
 
 
-def _prepare_entry(base: str, one: HarvestedRecord) -> dict[str, Any]:
-    entry: dict[str, Any] = {
-        "id": one.identifier.uri,
-        "updated": one.at,
-        "is_deleted": one.resolved is None,
-    }
+def _prepare_entry(base: str, one: HarvestedRecord) -> FeedEntry:
     if one.resolved is None:
-        return entry
+        return FeedEntry(id=one.identifier.uri, updated=one.at, is_deleted=True)
     there = f"{base}/{spell_path(one.identifier)}"
     about = describe_resource(one.identifier, one.resolved.known, there).about
     title = about.titles[0].value if about.titles else str(one.identifier)
-    return entry | {
-        "title": _clean(title),
-        "authors": [_clean(author.display_name) for author in about.creators],
-        "page": append_question(there, "landing"),
-        "summary": str(one.identifier),
-    }
-
-
-def _clean(text: str) -> str:
-    """A text without the characters that XML does not have."""
-    return NOT_IN_XML.sub("\ufffd", text)
+    return FeedEntry(
+        id=one.identifier.uri,
+        updated=one.at,
+        title=replace_not_xml(title),
+        authors=tuple(replace_not_xml(author.display_name) for author in about.creators),
+        page=append_question(there, "landing"),
+        summary=str(one.identifier),
+    )

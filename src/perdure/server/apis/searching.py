@@ -28,10 +28,11 @@ from perdure.errors.requests import MissingParameter
 from perdure.errors.root import count_things
 from perdure.errors.searching import IndexNotMade
 from perdure.ids import parse
-from perdure.model.description_checks import NOT_IN_XML
+from perdure.model.description_checks import replace_not_xml
 from perdure.model.parameters import Parameters, read_number
 from perdure.reading.targets import append_question, spell_part_path, spell_path
 from perdure.server import pages
+from perdure.server.apis.feeds import ATOM, NEVER, FeedEntry
 from perdure.server.common import problems
 from perdure.server.common.answers import Answer, join_links, make_answer, write_link
 from perdure.server.common.negotiate import choose_type
@@ -43,7 +44,7 @@ from perdure.upkeep.searching.found import FoundDocument, FoundPage, MatchedPass
 from perdure.upkeep.searching.text_index import Selection
 from perdure.upkeep.searching.updating import IndexState, Search
 
-JSON, ATOM, HTML = "application/json", "application/atom+xml", "text/html"
+JSON, HTML = "application/json", "text/html"
 OPENSEARCH = "application/opensearchdescription+xml"
 USUAL, MOST = 10, 100
 """Documents of a page."""
@@ -268,14 +269,15 @@ def _mark_hits(identifier: str, passage: MatchedPassage) -> Markup:
 
 def _answer_feed(request: Request, given: Parameters, found: Search) -> Answer:
     page, base = found.page, request.base_url
-    question = _write_question(given)
+    question, query = _write_question(given), replace_not_xml(given["q"])
     following = _write_following(given, page)
     entries = [_prepare_entry(base, one) for one in page.documents]
     body = pages.render_template(
         "search.xml",
         base=base,
-        query=_clean(given["q"]),
-        updated=max((one["updated"] for one in entries), default="1970-01-01T00:00:00Z"),
+        title=f"Search: {query}",
+        query=query,
+        updated=max((one.updated for one in entries), default=NEVER),
         own=f"{base}/{_FEED}?{question}",
         page=f"{base}/search?{question}",
         following=None if following is None else f"{base}/{_FEED}{following}",
@@ -287,31 +289,26 @@ def _answer_feed(request: Request, given: Parameters, found: Search) -> Answer:
     return make_answer(HTTPStatus.OK, f"{ATOM}; charset=utf-8", body, *_list_fields(following))
 
 
-def _prepare_entry(base: str, one: FoundDocument) -> dict[str, Any]:
+def _prepare_entry(base: str, one: FoundDocument) -> FeedEntry:
     name = parse(one.identifier)
     there = f"{base}/{spell_path(name)}"
-    return {
-        "id": name.uri,
-        "title": _clean(one.title or one.identifier),
-        "updated": one.at or "1970-01-01T00:00:00Z",
-        "page": append_question(there, "landing"),
-        "there": there,
-        "media_type": one.media_type,
-        "text": "\n".join(_clean(passage.text) for passage in one.passages),
-        "parts": _list_parts(base, one.identifier, one.passages),
-    }
+    return FeedEntry(
+        id=name.uri,
+        updated=one.at or NEVER,
+        title=replace_not_xml(one.title or one.identifier),
+        page=append_question(there, "landing"),
+        summary="\n".join(replace_not_xml(passage.text) for passage in one.passages),
+        media_type=one.media_type,
+        there=there,
+        parts=_list_parts(base, one.identifier, one.passages),
+    )
 
 
-def _list_parts(base: str, identifier: str, passages: Sequence[MatchedPassage]) -> list[str]:
+def _list_parts(base: str, identifier: str, passages: Sequence[MatchedPassage]) -> tuple[str, ...]:
     name = parse(identifier)
-    return [
+    return tuple(
         f"{base}/{spell_part_path(name, hit.part)}"
         for passage in passages
         for hit in passage.hits
         if hit.part is not None
-    ]
-
-
-def _clean(text: str) -> str:
-    """Return a text without the characters that XML does not allow."""
-    return NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", text)
+    )

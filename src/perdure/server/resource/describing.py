@@ -23,7 +23,7 @@ from perdure.metadata.datacite_writing import write_resource
 from perdure.metadata.xml_text import DECLARATION, escape_text, write_attributes
 from perdure.model import collection as members
 from perdure.model.about import Attachment
-from perdure.model.description_checks import NOT_IN_XML
+from perdure.model.description_checks import replace_not_xml
 from perdure.model.queries import Preference
 from perdure.model.records import (
     Location,
@@ -331,8 +331,8 @@ def write_xml(shown: dict[str, Any], about: str = "") -> bytes:
 
 def _write_pair(key: str, text: str, gap: str) -> str:
     """Write one name with its value as an element, on a line of its own."""
-    attributes = write_attributes({"name": _replace_unprintable(key)})
-    return f"{gap}  <entry{attributes}>{escape_text(_replace_unprintable(text))}</entry>"
+    attributes = write_attributes({"name": replace_not_xml(str(key))})
+    return f"{gap}  <entry{attributes}>{escape_text(replace_not_xml(str(text)))}</entry>"
 
 
 def _write_members(members: dict[str, Any], gap: str) -> Iterator[str]:
@@ -349,7 +349,7 @@ def _write_members(members: dict[str, Any], gap: str) -> Iterator[str]:
         elif isinstance(value, list):
             inner = "".join(_write_entry(_ONE_OF[name], one, f"{gap}  ") for one in value)
         else:
-            yield f"{gap}<{name}>{escape_text(_replace_unprintable(value))}</{name}>"
+            yield f"{gap}<{name}>{escape_text(replace_not_xml(str(value)))}</{name}>"
             continue
         yield f"{gap}<{name}>{inner}{gap}</{name}>" if inner else f"{gap}<{name}/>"
 
@@ -357,12 +357,7 @@ def _write_members(members: dict[str, Any], gap: str) -> Iterator[str]:
 def _write_entry(name: str, one: Any, gap: str) -> str:
     if isinstance(one, dict):
         return f"{gap}<{name}>{''.join(_write_members(one, gap + '  '))}{gap}</{name}>"
-    return f"{gap}<{name}>{escape_text(_replace_unprintable(one))}</{name}>"
-
-
-def _replace_unprintable(value: object) -> str:
-    shown = str(value)
-    return shown if shown.isprintable() else NOT_IN_XML.sub("\ufffd", shown)
+    return f"{gap}<{name}>{escape_text(replace_not_xml(str(one)))}</{name}>"
 
 
 def write_erc(shown: dict[str, Any]) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from perdure import errors
-from perdure.server.apis import searching
+from perdure.server.apis import feeds, searching
 from perdure.server.routes.model import (
     JSON,
     TEXT,
@@ -75,7 +75,7 @@ SEARCHING = (
             AnswerShape(
                 status=200,
                 text="The documents, the newest first.",
-                content={JSON: _FOUND, searching.ATOM: TEXT, "text/html": None},
+                content={JSON: _FOUND, feeds.ATOM: TEXT, "text/html": None},
             ),
             AnswerShape(status=304, text="The client already has it."),
         ),
@@ -92,7 +92,7 @@ SEARCHING = (
         section="pages",
         parameters=_PARAMETERS,
         answers=(
-            AnswerShape(status=200, text="The feed.", content={searching.ATOM: TEXT}),
+            AnswerShape(status=200, text="The feed.", content={feeds.ATOM: TEXT}),
             AnswerShape(status=304, text="The client already has it."),
         ),
         problems=_PROBLEMS,

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from perdure.metadata.xml_text import DECLARATION, write_attributes, write_element
-from perdure.model.description_checks import NOT_IN_XML
+from perdure.metadata.xml_text import DECLARATION, escape_text, write_attributes, write_element
+from perdure.model.description_checks import replace_not_xml
 from perdure.server.apis.oai.requests import HarvestError
 
 NAMESPACE = "http://www.openarchives.org/OAI/2.0/"
@@ -28,8 +28,8 @@ _UNREPEATED = ("badVerb", "badArgument")
 
 def write_document(now: str, address: str, given: dict[str, str], body: str) -> bytes:
     """Write an answer: the time, the request with its arguments, and the body."""
-    shown = write_attributes({name: _clean(value) for name, value in given.items()})
-    request = f"<request{shown}>{_escape(address)}</request>\n"
+    shown = write_attributes({name: replace_not_xml(value) for name, value in given.items()})
+    request = f"<request{shown}>{escape_text(replace_not_xml(address))}</request>\n"
     date = f"<responseDate>{now}</responseDate>\n"
     return f"{DECLARATION}{_ROOT}{date}{request}{body}</OAI-PMH>\n".encode()
 
@@ -37,7 +37,7 @@ def write_document(now: str, address: str, given: dict[str, str], body: str) -> 
 def write_error(now: str, address: str, given: dict[str, str], error: HarvestError) -> bytes:
     """Write the answer of a request that failed."""
     kept = {} if error.code in _UNREPEATED else given
-    body = write_element("error", _clean(error.text), code=error.code)
+    body = write_element("error", replace_not_xml(error.text), code=error.code)
     return write_document(now, address, kept, f"{body}\n")
 
 
@@ -97,12 +97,3 @@ def write_list(verb: str, entries: Iterable[str], token: str | None, passed: int
     the end of one that was (section 3.5)."""
     end = "" if token is None else f'<resumptionToken cursor="{passed}">{token}</resumptionToken>\n'
     return f"<{verb}>\n{''.join(entries)}{end}</{verb}>\n"
-
-
-def _escape(text: str) -> str:
-    return write_element("x", _clean(text))[3:-4]
-
-
-def _clean(text: str) -> str:
-    """A text without the characters that XML does not have."""
-    return NOT_IN_XML.sub("\ufffd", text)
