@@ -71,7 +71,7 @@ def test_a_registry_that_is_open_is_locked(filled: Desk) -> None:
 
 
 def test_a_backup_keeps_them(filled: Desk) -> None:
-    list(copies.copy_registry(filled.root, filled.root.parent / "copy.sqlite"))
+    list(copies.SqliteCopy(filled.root, filled.root.parent / "copy.sqlite").copy())
     assert is_locked(filled.root)
 
 

@@ -37,7 +37,7 @@ def copy(root: Path) -> SqliteRecords:
     """Made while the original is open."""
     target = root.parent / "copy"
     target.mkdir()
-    list(copies.copy_registry(root, target / opening.FILE))
+    list(copies.SqliteCopy(root, target / opening.FILE).copy())
     return SqliteRecords(target)
 
 

@@ -48,7 +48,7 @@ def test_records_of_one_location_are_left_out_unread(desk: Desk) -> None:
 
 def test_what_is_committed_is_flushed(root: Path) -> None:
     """`synchronous=FULL` (2), also for a registry that came out of a backup."""
-    list(copies.copy_registry(root, root.parent / "copy.sqlite"))
+    list(copies.SqliteCopy(root, root.parent / "copy.sqlite").copy())
     (root.parent / "copy.sqlite").replace(root / opening.FILE)
     with closing(SqliteJournal(root)) as writer:
         assert writer.connection.execute("PRAGMA journal_mode").get == "wal"
@@ -103,7 +103,7 @@ def test_a_backup_ends_though_writing_goes_on(desk: Desk) -> None:
         desk.mint(metadata={"abstract": "x" * 4096, "number": str(number)})
     target = desk.root.parent / "copy.sqlite"
     shares = []
-    work = copies.copy_registry(desk.root, target, pages=4)
+    work = copies.SqliteCopy(desk.root, target).copy(pages=4)
     for share in work:
         shares.append(share)
         desk.mint(text("written meanwhile"))
@@ -129,7 +129,7 @@ def test_a_copy_of_the_file_is_one_state_of_it(desk: Desk) -> None:
         desk.mint(metadata={"abstract": f"{number} " * 2000})
     source, target = desk.root / opening.FILE, desk.root.parent / "copy.sqlite"
     expected = read_texts(source)
-    work = copies.copy_registry(desk.root, target, pages=16)
+    work = copies.SqliteCopy(desk.root, target).copy(pages=16)
     first = next(work)
     frozen = source.read_bytes()
     with closing(SqliteRecords(desk.root)) as records:
@@ -151,7 +151,7 @@ def test_a_log_that_cannot_be_moved_is_copied_too(desk: Desk) -> None:
     with closing(SqliteRecords(desk.root)) as records, records.hold_snapshot():
         assert records.count_records() == 1
         desk.mint(text("two"))
-        list(copies.copy_registry(desk.root, target))
+        list(copies.SqliteCopy(desk.root, target).copy())
     assert len(read_texts(target)) == 2
 
 
@@ -171,7 +171,7 @@ def test_a_file_that_was_replaced_meanwhile_is_not_mixed(
         return is_whole
 
     monkeypatch.setattr(copies, "_begin_in_file", replace_file)
-    list(copies.copy_registry(desk.root, target))
+    list(copies.SqliteCopy(desk.root, target).copy())
     assert len(read_texts(target)) == 1
 
 
@@ -184,7 +184,7 @@ def test_a_backup_does_not_wait_for_a_long_write(
     with closing(SqliteRecords(desk.root)) as records:
         writer = records._open_file()
         writer.execute("BEGIN IMMEDIATE")
-        list(copies.copy_registry(desk.root, target))
+        list(copies.SqliteCopy(desk.root, target).copy())
         writer.close()
     assert len(read_texts(target)) == 1
 
@@ -194,7 +194,7 @@ def test_a_backup_with_its_segments_is_a_registry(desk: Desk) -> None:
     desk.mint(text("one"))
     restored = desk.root.parent / "restored"
     initialise(restored, series=(SERIES,))
-    list(copies.copy_registry(desk.root, restored / opening.FILE))
+    list(copies.SqliteCopy(desk.root, restored / opening.FILE).copy())
     desk.mint(text("after the backup of the records"))
     shutil.copytree(desk.root / "segments", restored / "segments", dirs_exist_ok=True)
     opened = Desk(restored, desk.clock)

@@ -166,7 +166,7 @@ def test_a_million_assertions_do_not_hide_a_signature(letter: Desk) -> None:
     """Signatures and assertions are found by references of their own."""
     name = store(letter, NAME)
     assert [
-        str(one.identifier) for one in letter.registry.listings.find_targeting(parse(NAME))
+        str(one.identifier) for one in letter.registry.listings.walk_targeting(parse(NAME))
     ] == []
     assert letter.record(name).targets == (NAME,)
 

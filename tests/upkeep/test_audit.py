@@ -306,7 +306,7 @@ def test_a_segment_is_read_behind_a_damaged_head(full: Desk) -> None:
 def test_a_backup_of_the_records_and_the_segments_tell_the_same(full: Desk) -> None:
     copy = full.root.parent / "copy"
     copy.mkdir()
-    list(copies.copy_registry(full.root, copy / FILE))
+    list(copies.SqliteCopy(full.root, copy / FILE).copy())
     shutil.copytree(full.root / "segments", copy / "segments")
     shutil.copy(full.root / "perdure.toml", copy)
     assert promises(copy) == promises(full.root)

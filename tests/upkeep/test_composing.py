@@ -330,7 +330,7 @@ def test_composites_are_found_by_their_pieces(letter: Desk) -> None:
     for asked in (f"{LETTER}#char=0,5", f"{TODAY}/9"):
         assert find_containing(letter, asked) == []
     assert letter.registry.assertions.list_assertions(parse(LETTER)) == []
-    assert letter.registry.listings.find_targeting(parse(LETTER)) == ()
+    assert list(letter.registry.listings.walk_targeting(parse(LETTER))) == []
 
 
 def test_composites_are_found_after_a_rebuild(letter: Desk) -> None:

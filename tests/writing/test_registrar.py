@@ -911,7 +911,7 @@ def test_a_record_is_found_by_what_its_content_is_about(desk: Desk) -> None:
         ("pdi://oma.eop.gov.us/1996/", []),
         (answers[0].identifier, []),
     ):
-        assert [held.identifier for held in listings.find_targeting(parse(name))] == found
+        assert [held.identifier for held in listings.walk_targeting(parse(name))] == found
 
 
 def test_what_is_bound_to_a_location_and_what_has_the_same_bytes(desk: Desk) -> None:

@@ -324,19 +324,14 @@ class Listings:
         """Return False if no record is about a name, or about something of it: one look-up."""
         return bool(self.records.find_referring(f"{kind}:{name.key}"))
 
-    def find_targeting(
-        self, name: Identifier, kind: TargetUse = TargetUse.SIGNED
-    ) -> tuple[IdentifiedRecord, ...]:
-        """The records whose content is about a name, or about a version, format or part of it.
-
-        They are in the order of their keys, which is that of their minting within a series.
-        """
-        return tuple(self.walk_targeting(name, kind))
-
     def walk_targeting(
         self, name: Identifier, kind: TargetUse = TargetUse.SIGNED
     ) -> Iterator[IdentifiedRecord]:
-        """Yield the same records, and read each when it is needed."""
+        """Yield the records whose content is about a name, or a version, format or part of it.
+
+        They are in the order of their keys, which is that of their minting within a series. Each is
+        read when it is needed.
+        """
         for other in self._find_referring(f"{kind}:{name.key}"):
             if any(parse(target).key == name.key for target in other.record.targets):
                 yield other

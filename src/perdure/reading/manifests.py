@@ -22,6 +22,7 @@ import msgspec
 from perdure.errors import PerdureError
 from perdure.errors.composing import ManifestEmpty
 from perdure.extractors.port import Extent, Source, iterate_body
+from perdure.formats.essence import strip_parameters
 from perdure.ids import Identifier, parse
 from perdure.model.queries import Fetch, Query, Reader
 from perdure.parts import Crop, Information, Interval, Rect, Selector
@@ -205,7 +206,7 @@ def _make_canvas(
     body: dict[str, Any] = {
         "id": append_question(source, "bytes"),
         "type": kind,
-        "format": report.media_type.partition(";")[0],
+        "format": strip_parameters(report.media_type),
         **size.describe(),
     }
     if kind == "Image" and report.identifier.fragment is None:

@@ -30,7 +30,6 @@ _TERMS = "http://purl.org/dc/terms/ "
 _META = "urn:oasis:names:tc:opendocument:xmlns:meta:1.0 "
 _XMP = "http://ns.adobe.com/xap/1.0/ "
 _PHOTOSHOP = "http://ns.adobe.com/photoshop/1.0/ "
-_RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns# "
 _NAMES = {
     f"{_DC}title": "title", f"{_DC}creator": "creator", f"{_DC}subject": "keywords",
     f"{_DC}description": "description", f"{_DC}publisher": "publisher", f"{_DC}rights": "rights",

@@ -57,19 +57,6 @@ class CitationChecker:
         """Return the report on a citation that was resolved. Raises as `check_citation`."""
         return self._check(require_citation(resolved.asked), resolved.sides)
 
-    def check_passage(
-        self, citing: Source, origin: int, cited: Identifier, reader: Reader = PUBLIC_READER
-    ) -> Verdict:
-        """Return the verdict on a passage at a character of a text, which need not be stored.
-
-        `cited` names the part that it quotes. Raises the errors of resolving it, and PartNotFound
-        or PartOutOfRange for a part that does not exist.
-        """
-        step = self._reading.resolve(Query(identifier=cited, reader=reader)).require_step()
-        if not isinstance(step, Fetch):
-            return Verdict.UNVERIFIABLE
-        return self.check_fetched(citing, origin, cited, step)
-
     def check_fetched(
         self,
         citing: Source,
@@ -78,10 +65,10 @@ class CitationChecker:
         step: Fetch,
         cut: tuple[Source, Part] | None = None,
     ) -> Verdict:
-        """Return the same verdict, of a cited identifier that was resolved to a step, and of which
-        the part may be cut already (`Documents.cut_part`).
+        """Return the verdict on a passage at a character of a text, which need not be stored.
 
-        Raises PartNotFound or PartOutOfRange.
+        `cited` names the part that it quotes, and was resolved to `step`; the part may be cut
+        already (`Documents.cut_part`). Raises PartNotFound or PartOutOfRange.
         """
         position = read_origin(str(origin), find_medium(citing.essence), citing.essence)
         if cut is None or isinstance(cut[1].body, Stream):  # which can be read once

@@ -21,6 +21,7 @@ from markupsafe import Markup
 
 from perdure import metadata
 from perdure.errors import MissingLibrary, NotAcceptable, NotFound, PartNotSupported
+from perdure.formats.essence import strip_parameters
 from perdure.ids import Identifier
 from perdure.metadata.citing import write_citation
 from perdure.metadata.port import DescribedResource
@@ -204,7 +205,7 @@ def is_gone(resolved: Resolved) -> bool:
 
 def wants_page(request: Request) -> bool:
     """Return True if `?info` asks for the page: Accept names HTML and prefers it."""
-    named = any(one.range.partition(";")[0].strip() == "text/html" for one in request.accept)
+    named = any(strip_parameters(one.range) == "text/html" for one in request.accept)
     others = (*_FORMS, "application/xml", "text/xml", "text/plain")
     return named and choose_type(request.accept, others) == "text/html"
 

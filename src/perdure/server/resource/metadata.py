@@ -259,7 +259,7 @@ def _make_answer(
 ) -> Answer:
     tag = f'"r{record.revision}-{_clean_name(name)}"'.encode()
     asked = _list_accepted(request)
-    if "text/html" in asked and kind.partition(";")[0] not in asked:
+    if "text/html" in asked and strip_parameters(kind) not in asked:
         kind = choose_viewable_type(kind)
     fields = [
         (b"etag", tag),
@@ -281,7 +281,7 @@ def _list_accepted(request: Request) -> frozenset[str]:
 
 def choose_viewable_type(kind: str) -> str:
     """Choose the media type that makes a browser show the content instead of saving it."""
-    essence = kind.partition(";")[0]
+    essence = strip_parameters(kind)
     if essence.endswith("xml"):
         return "application/xml"
     return "application/json" if essence.endswith("json") else "text/plain; charset=utf-8"

@@ -151,14 +151,6 @@ class SqliteCopy:
         self._drop_files()
 
 
-def copy_registry(root: Path, target: Path, *, pages: int = 256) -> Iterator[float]:
-    """Copy the registry to a file while it is in use, and yield the share done (0 to 1).
-
-    Raises StorageFailed or Unavailable.
-    """
-    yield from SqliteCopy(root, target).copy(pages=pages)
-
-
 def _begin_in_file(source: apsw.Connection, path: Path) -> bool:
     """Begin to read. Return True if all that is read is in the file itself, not in its log."""
     log = moved = 0

@@ -33,7 +33,6 @@ MOST_WAITING = 10_000
 """Reports that are neither accepted nor refused."""
 MOST_OF_HOST = 500
 """Such reports whose citing address is at one host."""
-STATES = ("queued", "waiting", "accepted", "refused")
 _BUSY_MS = 10_000
 _LONGEST = 2048  # characters of an address
 _LONGEST_TITLE = 300

@@ -37,6 +37,7 @@ from perdure.errors.citing import (
 from perdure.extractors.markup.tags import HTML
 from perdure.fetching import Exchange, Fetcher, Limits, Unreachable
 from perdure.fetching.targets import parse_target
+from perdure.formats.essence import strip_parameters
 from perdure.ids import Identifier
 from perdure.model.queries import PUBLIC_READER, Gone, Query
 from perdure.policy import network_addresses
@@ -176,7 +177,7 @@ async def _check_report(
 
 
 def _refers_to(data: bytes, exchange: Exchange, target: Identifier, bases: tuple[str, ...]) -> bool:
-    kind = (exchange.find_header("Content-Type") or "").partition(";")[0].strip().lower()
+    kind = strip_parameters(exchange.find_header("Content-Type") or "")
     if kind in ("text/html", "application/xhtml+xml", ""):
         return any(one.identifier.key == target.key for one in find_marked(data, HTML, bases))
     return any(one.identifier.key == target.key for one in find_written(data, bases))

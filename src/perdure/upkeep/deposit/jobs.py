@@ -29,7 +29,6 @@ from perdure.upkeep.deposit.options import PlanOptions
 DIRECTORY = "deposits"
 PLAN, RECEIPTS, REFUSED, REPORT = "plan.csv", "receipts.csv", "refused.csv", "report.html"
 INVENTORY_REFUSED = "inventory-refused.csv"
-WORKBOOK = "workbook.sqlite"
 _STATE, _LOCK = "job.json", "lock"
 PLANNING, PLANNED, DONE = "planning", "planned", "done"
 

@@ -109,7 +109,6 @@ def _read_tags(data: bytes) -> Iterator[tuple[str, str]]:
 # METS and EAD
 # ------------
 
-_METS = "http://www.loc.gov/METS/ "
 _XLINK = "http://www.w3.org/1999/xlink "
 _INLINE = frozenset(("emph", "title", "lb", "persname", "corpname", "geogname", "date"))
 """Elements inside the text of a title (EAD)."""
