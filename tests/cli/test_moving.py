@@ -200,5 +200,7 @@ def test_update_keeps_what_a_row_does_not_give(shell: Shell, place: Path) -> Non
     shell.run("update", "u.csv", "--refused", "x.csv")
     assert not Path("x.csv").exists()
     (place / "u.jsonl").write_text(lines({"id": "hdl:1839/a", "about": {"year": "1997"}}))
-    shell.run("update", "u.jsonl", "--refused", "x.csv", code=2)
+    (place / "v.jsonl").write_text("{}\n")
+    shell.run("update", "v.jsonl", "--refused", "x.jsonl", code=1)
+    assert Path("x.jsonl").read_text() == "{}\n"
     assert "+ about" in shell.run("update", "u.jsonl").stdout

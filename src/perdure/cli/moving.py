@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sys
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from perdure.cli import exits, options
+from perdure.cli import exits, options, sources
 from perdure.cli.command import PerdureCommand, here, to_json
 from perdure.cli.damage import DamageReport
 from perdure.cli.output import output_file
 from perdure.cli.paths import StatedPath
-from perdure.cli.progress import show_progress
+from perdure.cli.progress import Bar, show_progress
 from perdure.errors.root import count_things
 
 if TYPE_CHECKING:
     from perdure.ids.name_set import NameSet
     from perdure.model.commands import Joining
+    from perdure.registry import Registry
+    from perdure.upkeep.exchange.opening import SourceChoice
     from perdure.upkeep.transfer.blocks import Fault
     from perdure.upkeep.transfer.importing import ImportSource
     from perdure.upkeep.transfer.previewing import RecordChange
@@ -33,44 +33,54 @@ if TYPE_CHECKING:
 
 _TABLE = StatedPath(exists=True, dir_okay=False)
 _FOLDER = StatedPath(file_okay=False, path_type=Path)
-_NEW_FILE = StatedPath(dir_okay=False, path_type=Path)
-_OUTPUT = StatedPath(dir_okay=False, allow_dash=True)
 
 
 @click.command("import", cls=PerdureCommand)
 @click.argument("file", type=options.FILE)
+@sources.from_form
+@sources.with_map
+@click.option(
+    "--save-map", type=sources.NEW_FILE, metavar="FILE", help="Save the meanings for --map @FILE."
+)
+@sources.with_charset
 @click.option("--add", "how", flag_value="add", default="add", help="Only add data (default).")
 @click.option("--merge", "how", flag_value="merge", help="Data of lines wins, member by member.")
 @click.option("--replace", "how", flag_value="replace", help="Fields of lines replace those here.")
 @click.option("--apply", is_flag=True, help="Merge or replace; without this it is only shown.")
-@click.option(
-    "--undo", type=_NEW_FILE, metavar="FILE", help="File that undoes it. Default: FILE.undo.jsonl."
-)
+@sources.with_undo
 @click.option("--atomic", is_flag=True, help="If one line is bad, import nothing.")
-@click.option("--errors", type=_OUTPUT, metavar="FILE", help="Append bad lines to FILE, in JSON.")
+@sources.with_errors
+@sources.with_refused
 @click.option("--files", type=_FOLDER, help="Base of the paths in lines. Default: that of FILE.")
-@click.option("--csv", "is_table", is_flag=True, help="FILE is a table. Default if called .csv.")
-@click.option(
-    "--columns", metavar="NAMES", help="Columns of a table without a first row of names: id,url."
-)
+@click.option("--csv", "is_table", is_flag=True, help="The same as --from csv.")
+@sources.with_columns
 def import_file(
     file: str,
+    form: str | None,
+    entries: str | None,
+    save_map: Path | None,
+    charset: str | None,
     how: str,
     apply: bool,
     undo: Path | None,
     atomic: bool,
     errors: str | None,
+    refused: Path | None,
     files: Path | None,
     is_table: bool,
     columns: str | None,
 ) -> None:
     """Import the identifiers in FILE (- for stdin), in the format of docs/reference/jsonl.md.
 
-    FILE may be a table (CSV): `id` (or `handle`, `doi`, `ark`), `url`, and names of metadata.
+    FILE may also be a table (CSV, TSV) of `id` (or `handle`, `doi`, `ark`), `url`, and names of
+    metadata; or a file of another system: a batch or dump of a Handle.Net server, a download of
+    EZID, a dump of arklet or DataCite, a deposit of Crossref, BibTeX, RIS, CSL-JSON
+    (docs/reference/exchange.md). Its form is recognised, or named by --from. It may be compressed.
 
-    A bad line is reported with its number, and the import goes on. Lines that were imported before
-    change nothing, so you may repeat an import; an interrupted import resumes where it stopped.
-    Exits with 1 if a line was bad.
+    A bad line is reported with its number, and the import goes on. With --refused, bad records are
+    written to a file that you can mend and import. Lines that were imported before change nothing,
+    so you may repeat an import; an interrupted import resumes where it stopped. Exits with 1 if a
+    line was bad.
 
     A line that contradicts the registry is bad, unless you --merge or --replace. These show what
     would change. With --apply, they change it, and write the file that undoes it before they do:
@@ -79,44 +89,74 @@ def import_file(
     from perdure.model.commands import Joining
 
     joining = Joining(how)
-    names = tuple(columns.split(",")) if columns else ()
-    is_table = is_table or bool(names) or Path(file).suffix.lower() == ".csv"
-    open_source = partial(_open_source, file, files, is_table=is_table, columns=names)
-    if joining is Joining.ADD:
+    _check_joining(file, joining, apply=apply, undo=undo)
+    with contextlib.ExitStack() as opened:
+        choice = opened.enter_context(
+            sources.choose_source(
+                file,
+                form=form or ("csv" if is_table or columns else ""),
+                entries=entries,
+                charset=charset,
+                columns=columns,
+                files=files,
+            )
+        )
+        if save_map is not None:
+            _save_mapping(choice, save_map)
+        source = partial(sources.open_source, file, choice, files)
+        bad: dict[int, str] = {}
+        try:
+            if joining is not Joining.ADD and not apply:
+                _show_changes(source, joining, errors=errors, bad=bad)
+                return
+            if joining is not Joining.ADD:
+                _write_undo(source, joining, undo or Path(f"{file}.undo.jsonl"))
+            _import_lines(source, joining, atomic=atomic, errors=errors, bad=bad)
+        finally:
+            sources.write_refused(choice, refused, bad)
+
+
+def _check_joining(file: str, how: Joining, *, apply: bool, undo: Path | None) -> None:
+    """Raise UsageError if options of different ways of importing are combined."""
+    from perdure.model.commands import Joining
+
+    if how is Joining.ADD:
         if apply or undo:
             raise click.UsageError("--apply and --undo need --merge or --replace")
     elif file == "-":
         raise click.UsageError("--merge and --replace read FILE twice, so it cannot be stdin")
-    elif not apply:
-        _show_changes(open_source, joining)
-        return
-    else:
-        _write_undo(open_source, joining, undo or Path(f"{file}.undo.jsonl"))
-    _import_lines(open_source, joining, atomic=atomic, errors=errors)
+
+
+def _save_mapping(choice: SourceChoice, target: Path) -> None:
+    from perdure.upkeep.exchange.mapping import write_mapping
+
+    if not choice.terms.mapping:
+        raise click.UsageError("--save-map needs --map")
+    target.write_text(write_mapping(choice.terms.mapping), "utf-8")
 
 
 @click.command(cls=PerdureCommand)
 @click.argument("file", type=_TABLE)
+@sources.from_form
+@sources.with_map
+@sources.with_charset
 @click.option("--apply", is_flag=True, help="Change the records; without this it is only shown.")
-@click.option(
-    "--undo", type=_NEW_FILE, metavar="FILE", help="File that undoes it. Default: FILE.undo.jsonl."
-)
-@click.option("--errors", type=_OUTPUT, metavar="FILE", help="Append bad lines to FILE, in JSON.")
-@click.option(
-    "--refused", type=_NEW_FILE, metavar="FILE", help="Write the bad rows of a table to FILE."
-)
-@click.option(
-    "--columns", metavar="NAMES", help="Columns of a table without a first row of names: id,url."
-)
+@sources.with_undo
+@sources.with_errors
+@sources.with_refused
+@sources.with_columns
 def update(
     file: str,
+    form: str | None,
+    entries: str | None,
+    charset: str | None,
     apply: bool,
     undo: Path | None,
     errors: str | None,
     refused: Path | None,
     columns: str | None,
 ) -> None:
-    """Change many known identifiers by FILE: a table (CSV), or lines as `import` reads them.
+    """Change many known identifiers by FILE: a table (CSV), or a file of any form of `import`.
 
     If a row gives locations, they replace those of the identifier; all other data is merged. It
     shows what would change. With --apply it changes it, and writes the file that undoes it before
@@ -128,29 +168,21 @@ def update(
     """
     from perdure.model.commands import Joining
 
-    names = tuple(columns.split(",")) if columns else ()
-    is_table = bool(names) or Path(file).suffix.lower() not in (".jsonl", ".json")
-    if refused is not None and not is_table:
-        raise click.UsageError("--refused needs a table; bad lines are reported by --errors")
-    open_source = partial(_open_source, file, None, is_table=is_table, columns=names)
+    if not form and Path(file).suffix.lower() not in (".jsonl", ".json"):
+        form = "csv"
     bad: dict[int, str] = {}
-    try:
-        if apply:
-            _write_undo(open_source, Joining.UPDATE, undo or Path(f"{file}.undo.jsonl"))
-            _import_lines(open_source, Joining.UPDATE, atomic=False, errors=errors, bad=bad)
-        else:
-            _show_changes(open_source, Joining.UPDATE, errors=errors, bad=bad)
-    finally:
-        if refused is not None and bad:
-            _write_refused(file, refused, names, bad)
-
-
-def _write_refused(file: str, target: Path, names: tuple[str, ...], bad: dict[int, str]) -> None:
-    """Write the bad rows of a table, by their numbers, with the reasons."""
-    from perdure.upkeep.transfer.tables import detect_charset, write_refused_rows
-
-    with Path(file).open(encoding=detect_charset(Path(file))[1], newline="") as table:
-        write_refused_rows(table, target, names, bad)
+    with sources.choose_source(
+        file, form=form or "", entries=entries, charset=charset, columns=columns, files=None
+    ) as choice:
+        source = partial(sources.open_source, file, choice, None)
+        try:
+            if apply:
+                _write_undo(source, Joining.UPDATE, undo or Path(f"{file}.undo.jsonl"))
+                _import_lines(source, Joining.UPDATE, atomic=False, errors=errors, bad=bad)
+            else:
+                _show_changes(source, Joining.UPDATE, errors=errors, bad=bad)
+        finally:
+            sources.write_refused(choice, refused, bad)
 
 
 def _import_lines(
@@ -171,13 +203,13 @@ def _import_lines(
         registry = opened.enter_context(here().open_registry())
         source = opened.enter_context(open_source())
         log = opened.enter_context(click.open_file(errors, "a")) if errors else None
-        total = source.path.stat().st_size if source.path else None
+        total = source.path.stat().st_size if source.path and not source.key else None
         bar = opened.enter_context(show_progress("reading", total=total))
         try:
             for step in import_lines(registry, source, how=how, atomic=atomic):
                 bar(step.read, step.phase)
                 for fault in step.faults:
-                    _print_fault(fault, log)
+                    _print_fault(fault, source.unit, log)
                     if bad is not None:
                         bad[fault.line] = fault.error["message"]
                 accepted, refused = step.accepted, step.refused
@@ -220,7 +252,7 @@ def _show_changes(
         for one in preview_lines(registry, source, how):
             if isinstance(one, Fault):
                 refused += 1
-                _print_fault(one, log)
+                _print_fault(one, source.unit, log)
                 if bad is not None:
                     bad[one.line] = one.error["message"]
             else:
@@ -274,69 +306,97 @@ def _write_undo(open_source: _OpenSource, how: Joining, undo: Path) -> None:
         os.fsync(target.fileno())
 
 
-@contextlib.contextmanager
-def _open_source(
-    file: str, files: Path | None, *, is_table: bool, columns: tuple[str, ...]
-) -> Iterator[ImportSource]:
-    from perdure.upkeep.transfer.importing import ImportSource
-
-    if is_table:
-        from perdure.upkeep.transfer.tables import detect_charset, read_table
-
-        charset, codec = ("utf-8", "utf-8-sig") if file == "-" else detect_charset(Path(file))
-        if charset not in ("utf-8", "us-ascii"):
-            here().print_note(f"{Path(file).name}: read as {charset}")
-        with (
-            click.open_file(file, encoding=codec, errors="surrogateescape") as table,
-            tempfile.TemporaryFile() as lines,
-        ):
-            lines.writelines(read_table(table, columns))
-            lines.seek(0)
-            yield ImportSource(lines, files or Path(file).parent)
-        return
-
-    if file == "-":
-        yield ImportSource(sys.stdin.buffer, files or Path())
-        return
-    path = Path(file)
-    with path.open("rb") as opened:
-        yield ImportSource(opened, files or path.parent, path if path.is_file() else None)
-
-
-def _print_fault(fault: Fault, log: IO[Any] | None) -> None:
-    told = {"line": fault.line} | fault.error
+def _print_fault(fault: Fault, unit: str, log: IO[Any] | None) -> None:
+    told = {unit: fault.line} | fault.error
     if log is not None:
         log.write(to_json(told) + "\n")
     repair = f"; {fault.error['repair']}" if fault.error["repair"] else ""
-    here().print_failure(told, f"line {fault.line}: {fault.error['message']}{repair}")
+    here().print_failure(told, f"{unit} {fault.line}: {fault.error['message']}{repair}")
 
 
 @click.command(cls=PerdureCommand)
 @click.argument("pattern", required=False, type=options.PATTERN)
-@click.option("-o", "--output", type=_OUTPUT, default="-", metavar="FILE", help="Default: stdout.")
+@click.option(
+    "-o", "--output", type=sources.OUTPUT, default="-", metavar="FILE", help="Default: stdout."
+)
+@click.option("--as", "form", default="jsonl", metavar="FORM", help="Form of another system.")
+@click.option(
+    "--losses",
+    type=sources.OUTPUT,
+    metavar="FILE",
+    help="Write a table of the data that the form cannot hold.",
+)
 @click.option("--files", type=_FOLDER, help="Write bytes to files there, not into the lines.")
-def export(pattern: NameSet | None, output: str, files: Path | None) -> None:
+def export(
+    pattern: NameSet | None, output: str, form: str, losses: str | None, files: Path | None
+) -> None:
     """Write the registry as JSON Lines: all identifiers, or those that match PATTERN (hdl:1839/*).
 
     If you `import` the output into an empty registry, that registry makes the same promises. With
     --files, give `import` the same --files. Damaged records are reported and left out; then
     it exits with 53.
+
+    With --as, it is written in a form that `import --from` reads, such as handle-batch, ezid-csv,
+    datacite-xml or csv, or as marc21 (docs/reference/exchange.md). The number of
+    records that lost data is printed; --losses lists them. With --files, bytes go to files, and
+    files.csv there says to which identifier they belong.
     """
     from perdure.upkeep.transfer.exporting import export_lines
 
     damage = DamageReport()
-    with (
-        here().open_registry() as registry,
-        output_file(output) as file,
-        show_progress("exporting", total=None, unit="identifiers") as bar,
-    ):
+    with contextlib.ExitStack() as opened:
+        registry = opened.enter_context(here().open_registry())
+        file = opened.enter_context(output_file(output))
+        bar = opened.enter_context(show_progress("exporting", total=None, unit="identifiers"))
         if pattern is not None:
             pattern = registry.listings.require_known(pattern)
-        lines = export_lines(registry, within=pattern, files=files, report=damage.add_error)
-        for number, line in enumerate(lines, 1):
-            file.write(line)
-            bar(number)
+        if form != "jsonl":
+            table = opened.enter_context(click.open_file(losses, "w")) if losses else None
+            _export_as(registry, form, file, bar, table, within=pattern, files=files, damage=damage)
+        else:
+            lines = export_lines(registry, within=pattern, files=files, report=damage.add_error)
+            for number, line in enumerate(lines, 1):
+                file.write(line)
+                bar(number)
     damage.end_command()
+
+
+def _export_as(
+    registry: Registry,
+    form: str,
+    file: BinaryIO,
+    bar: Bar,
+    losses: IO[Any] | None,
+    *,
+    within: NameSet | None,
+    files: Path | None,
+    damage: DamageReport,
+) -> None:
+    """Write an export in the form of another system, and report what the form cannot hold."""
+    from perdure.upkeep.exchange.forms import find_written_form
+    from perdure.upkeep.exchange.rows import write_row
+    from perdure.upkeep.exchange.writing import FormExport, Loss
+
+    def note_loss(loss: Loss) -> None:
+        if losses is not None:
+            losses.write(write_row((loss.identifier, loss.field)))
+
+    if losses is not None:
+        losses.write(write_row(("id", "field")))
+    exported = FormExport(
+        registry,
+        find_written_form(form),
+        within=within,
+        files=files,
+        report=damage.add_error,
+        note_loss=note_loss,
+    )
+    for text in exported:
+        file.write(text)
+        bar(exported.written)
+    for field, count in sorted(exported.losses.items()):
+        times = "once" if count == 1 else f"{count} times"
+        here().print_note(f"{form} cannot hold {field} ({times})")
 
 
 @click.command(cls=PerdureCommand)

@@ -70,6 +70,7 @@ AREAS = (
     "delegations",
     "depositing",
     "describing",
+    "exchanging",
     "importing",
     "limits",
     "locations",

@@ -27,7 +27,7 @@ from perdure.errors.depositing import (
     TableWithoutNames,
 )
 from perdure.errors.importing import LineMalformed
-from perdure.upkeep.transfer.tables import detect_charset
+from perdure.upkeep.exchange.opening import detect_charset
 
 MOST_COLUMNS = 1000
 _LONGEST_FIRST = 1 << 22  # characters of the first row
@@ -64,7 +64,9 @@ class Table:
         """Raises TableUnreadable, TableTooWide or TableColumnTwice."""
         self.path = path
         self.charset, codec = detect_charset(path)
-        self._file: IO[str] = path.open(encoding=codec, newline="", errors="strict")
+        self._file: IO[str] = path.open(
+            encoding="utf-8-sig" if codec == "utf-8" else codec, newline="", errors="strict"
+        )
         try:
             self.delimiter, self.columns = self._read_head()
         except BaseException:

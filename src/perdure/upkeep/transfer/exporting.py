@@ -25,6 +25,7 @@ from perdure.errors.importing import BytesTooManyForLine
 from perdure.ids import Identifier
 from perdure.ids.name_set import NameSet, make_set
 from perdure.model.records import (
+    IdentifiedRecord,
     Location,
     LocationDrift,
     NarrowDescription,
@@ -69,6 +70,26 @@ def export_lines(
     """
     if files is not None:
         check_directory(files)
+    for one in scan_records(registry, within, report):
+        try:
+            line = _export_record(one.identifier, one.record, registry.bytes, files)
+        except Corrupt as error:
+            if report is None:
+                raise
+            report(error)
+        else:
+            yield write_line(line)
+
+
+def scan_records(
+    registry: Registry,
+    within: Identifier | NameSet | None,
+    report: Callable[[Corrupt], None] | None,
+) -> Iterator[IdentifiedRecord]:
+    """Yield all records, or those of a set of names, in order. Damaged ones go to `report`.
+
+    Raises Corrupt if there is no `report`.
+    """
     names = None if within is None else make_set(within)
     low, high = (names.low, names.end) if names else ("", None)
     following: str | None = low
@@ -80,14 +101,17 @@ def export_lines(
                     raise row.error
                 report(row.error)
             elif names is None or covers_record(names, row.name, row.record):
-                try:
-                    line = _export_record(row.name, row.record, registry.bytes, files)
-                except Corrupt as error:
-                    if report is None:
-                        raise
-                    report(error)
-                else:
-                    yield write_line(line)
+                yield IdentifiedRecord(row.name, row.record)
+
+
+def export_files(
+    identifier: Identifier, record: Record, held: Bytes, files: Path
+) -> Iterator[LineContent]:
+    """Write the bytes of a record to files, and yield their descriptions with their paths.
+
+    Raises Corrupt, OSError.
+    """
+    yield from _export_record(identifier, record, held, files).contents
 
 
 def _export_record(identifier: Identifier, record: Record, held: Bytes, files: Path | None) -> Line:

@@ -19,7 +19,7 @@ from __future__ import annotations
 import hashlib
 import os
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Self
@@ -59,6 +59,12 @@ class ImportSource(msgspec.Struct, frozen=True):
     """Directory of the files that lines name by path."""
     path: Path | None = None
     """None for a stream, which cannot be resumed."""
+    key: str = ""
+    """All that decides to which lines a file of another system is converted."""
+    unit: str = "line"
+    """What the number of a line counts in that file: `line` or `record`."""
+    take_faults: Callable[[], tuple[Fault, ...]] = tuple
+    """Returns the records that could not be converted since the last call."""
 
 
 class ImportProgress(msgspec.Struct, frozen=True, kw_only=True):
@@ -121,7 +127,7 @@ def _import_line_by_line(
     with Sorter(Path(terms.incoming)) as late, _SpooledContents(terms) as waiting:
         parts = cut_blocks(source.file, start=start, first=first)
         for block, reading in read_blocks(parts, terms, processes=processes):
-            tally.note_faults(*reading.faults)
+            tally.note_faults(*source.take_faults(), *reading.faults)
             run.enter_block(block)
             if run.take_block(reading):
                 waiting.note_rows(*reading.rows)
@@ -136,6 +142,7 @@ def _import_line_by_line(
                     checkpoint.save_start(*run.begun)
             tally.read = block.end
             yield tally.make_progress("reading")
+        tally.note_faults(*source.take_faults())
         run.send_rows()
         run = _Run(registry.door, tally, terms.how)
         rows = late.sorted_rows()
@@ -232,12 +239,13 @@ def _import_atomically(
     spilled = Path(terms.incoming) / f"import-{uuid.uuid4().hex}.rows"
     with Sorter(Path(terms.incoming)) as sorter, _SpooledContents(terms) as waiting:
         for block, reading in read_blocks(cut_blocks(source.file), terms, processes=processes):
-            tally.note_faults(*reading.faults)
+            tally.note_faults(*source.take_faults(), *reading.faults)
             for row in _sift_faults(_rows_of_block(block, reading, terms), tally):
                 waiting.note_rows(row)
                 sorter.add_row(row)
             tally.read = block.end
             yield tally.make_progress("reading")
+        tally.note_faults(*source.take_faults())
         try:
             if not tally.refused:
                 with spilled.open("xb") as file:
@@ -349,7 +357,7 @@ class _Checkpoint:
         if source.path is not None:
             path = source.path.resolve()
             known = path.stat()
-            self._about = [str(path), known.st_size, known.st_mtime_ns]
+            self._about = [str(path), known.st_size, known.st_mtime_ns, source.key]
             name = hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
             self._path = root / "incoming" / f"import-{name}.json"
 

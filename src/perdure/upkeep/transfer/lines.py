@@ -189,12 +189,33 @@ class PlainLine(_Strict, frozen=True, kw_only=True, gc=False):
     locations: tuple[str]
 
 
+class _ValueMembers(_Strict, frozen=True, kw_only=True, gc=False):
+    """The members of a value, to find unknown ones quickly."""
+
+    index: msgspec.Raw
+    type: msgspec.Raw
+    format: msgspec.Raw | None = None
+    data: msgspec.Raw
+    ttl: msgspec.Raw | None = None
+    at: msgspec.Raw | None = None
+    permissions: msgspec.Raw | None = None
+    granted_by: msgspec.Raw | None = None
+
+
+class _HandleMembers(_Strict, frozen=True, kw_only=True, gc=False):
+    """The members of the usual line of a handle."""
+
+    id: msgspec.Raw
+    values: tuple[_ValueMembers, ...]
+
+
 _LONGEST_PLAIN = 1000
 """Bytes. Longer lines usually contain documents, so they are not tried as plain lines first."""
 _LENIENT = (b'"about"', b'"attached"', b'"values"')
 """Fields whose types are also those of stored records, which ignore unknown members."""
 _decode = msgspec.json.Decoder(Line).decode
 _decode_plain = msgspec.json.Decoder(PlainLine).decode
+_decode_handle = msgspec.json.Decoder(_HandleMembers).decode
 
 
 def read_line(text: bytes) -> Line | PlainLine:
@@ -220,11 +241,22 @@ def read_plain_lines(text: bytes) -> list[PlainLine] | None:
 
 def _read_full(text: bytes) -> Line:
     line = _decode_full(text)
+    if line.values and _has_only_values(text):
+        return line
     if any(name in text for name in _LENIENT):
         unknown = list_unknown(msgspec.json.decode(text), Line)
         if unknown:
             raise LineMemberUnknown(member=unknown[0])
     return line
+
+
+def _has_only_values(text: bytes) -> bool:
+    """Return True if a line has a name and values, and no member that is not known."""
+    try:
+        _decode_handle(text)
+    except msgspec.DecodeError:
+        return False
+    return True
 
 
 def _decode_full(text: bytes) -> Line:

@@ -64,6 +64,7 @@ def preview_lines(
     """Yield what each line would change, and the faults of bad lines. Raises StorageFailed."""
     terms = make_terms(registry, source, how)
     for block in cut_blocks(source.file):
+        yield from source.take_faults()
         for row in read_rows_of(block, terms):
             if isinstance(row, Fault):
                 yield row
@@ -78,6 +79,7 @@ def preview_lines(
             finally:
                 for _, content in row.contents:
                     discard_content(content, terms)
+    yield from source.take_faults()
 
 
 def _preview_row(registry: Registry, row: LoadRow, at: str, how: Joining) -> RecordChange | None:
