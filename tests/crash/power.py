@@ -28,6 +28,8 @@ _CALLS = (
 _LINE = re.compile(r"(\w+)\((.*)\) += (-?\d+|0x[0-9a-f]+)(?:<[^>]*>)?(?: .*)?")
 _HEX = re.compile(r"(?:\\x[0-9a-f]{2})*")
 _ARGUMENT = re.compile(r'"((?:\\x[0-9a-f]{2})*)"(?:\.\.\.)?|\[[^\]]*\]|[^,\s][^,]*')
+_UNFINISHED = " <unfinished ...>"
+_RESUMED = re.compile(r"<\.\.\. \w+ resumed>")
 Tree = dict[str, bytes]
 """A state: the bytes of each file, by its path below the directory. A directory ends with `/`."""
 
@@ -65,14 +67,30 @@ class Call:
 
 def record_calls(program: str, arguments: Sequence[object], log: Path) -> list[Call]:
     """Run a program and list its system calls; those that failed are left out."""
-    traced = ("strace", "-qq", "-xx", "-s", "99999999", "-e", f"trace={_CALLS}", "-o", str(log))
-    subprocess.run([*traced, sys.executable, "-c", program, *map(str, arguments)], check=True)
+    traced = ("strace", "-f", "-qq", "-xx", "-s", "99999999", "-e", f"trace={_CALLS}", "-o")
+    subprocess.run(
+        [*traced, str(log), sys.executable, "-c", program, *map(str, arguments)], check=True
+    )
     calls = []
-    for line in log.read_text("ascii").splitlines():
+    for line in _join_threads(log.read_text("ascii").splitlines()):
         matched = _LINE.fullmatch(line)
         if matched and int(matched[3], 0) >= 0:
             calls.append(Call(matched[1], list(_read_arguments(matched[2])), int(matched[3], 0)))
     return calls
+
+
+def _join_threads(lines: list[str]) -> Iterator[str]:
+    """The calls of all threads in the order in which they ended."""
+    begun: dict[str, str] = {}
+    for line in lines:
+        thread, _, call = line.partition(" ")
+        call = call.strip()
+        if call.endswith(_UNFINISHED):
+            begun[thread] = call.removesuffix(_UNFINISHED)
+        elif resumed := _RESUMED.match(call):
+            yield begun.pop(thread) + call[resumed.end() :]
+        else:
+            yield call
 
 
 def _read_arguments(text: str) -> Iterator[str | bytes]:

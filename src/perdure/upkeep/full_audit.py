@@ -5,7 +5,8 @@ record with an intact head where its bytes are and a hash of what the head says.
 walks the records: each representation must be at such a place, with the same hash. Only if it is
 not, its bytes are read again to find out what is wrong. A third pass reads only segments in which
 something is left over, to name it. A record in one of the short stored forms is compared without
-being decoded; as soon as anything is unusual, it is decoded and checked like all others.
+being decoded; as soon as anything is unusual, it is decoded and checked like all others. A second
+thread checks the file of the registry meanwhile, and looks up the references of the records.
 
 What must stay true: memory grows by 17 bytes for each representation; what is written during the
 audit is never taken for damage; one damaged record, head or segment hides no other.
@@ -15,7 +16,10 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import NamedTuple
 
 import msgspec
 
@@ -53,6 +57,7 @@ from perdure.upkeep.audit import (
 from perdure.upkeep.changes.intact import IntactChanges
 
 _TOGETHER = 1000  # records that are read, and references that are looked up at a time
+_MOST_SOUGHT = 4  # look-ups that wait for the second thread
 _UNNAMED = Record()  # a record whose key spells its name
 _ANY_FORMAT = "text"
 _DAMAGED_HEAD = (
@@ -113,6 +118,17 @@ class _AwaitedReferences:
         return str(self._names.get(key) or spell_key(key))
 
 
+class _Sought(NamedTuple):
+    """References that are being looked up."""
+
+    rows: list[tuple[int, str]]
+    lost: Future[list[tuple[int, str]]]
+    find_text: Callable[[int], str]
+    """Returns the reference at an index of `rows`."""
+    find_name: Callable[[str], str]
+    """Returns the name of the record with a key."""
+
+
 def audit_registry(
     registry: Registry,
     *,
@@ -148,14 +164,21 @@ class _Audit:
         self._report = report
         self._intact = intact
         self._awaited = _AwaitedReferences()
+        self._beside: ThreadPoolExecutor
+        self._sought: deque[_Sought] = deque()
         self._segments: dict[int, _ReadSegment] = {}
         self._damaged: dict[tuple[int, int], KeptRecord] = {}
         """Records with an intact head whose bytes do not have their digest, by their place."""
 
     def run(self) -> Iterator[IntegrityFinding]:
+        with ThreadPoolExecutor(max_workers=1) as self._beside:
+            yield from self._check_all()
+
+    def _check_all(self) -> Iterator[IntegrityFinding]:
+        faults: Future[list[Corrupt]] | None = None
         if self._within is None:
             self._report(0, "registry file")
-            yield from self._describe(self._records.check_integrity())
+            faults = self._beside.submit(lambda: list(self._records.check_integrity()))
             yield from self._describe(self._held.check_root())
             yield from self._check_files()
             self._report(0, "captures")
@@ -165,12 +188,15 @@ class _Audit:
             self._report(size, f"segment {number}")
             yield from self._read_segment(number, length)
             size += length
+        if faults is not None:
+            yield from self._describe(faults.result())
         self._report(size, "records")
         if self._within is None:
             yield from self._check_lines()
         else:
             yield from self._check_rows(walk_records(self._records, within=self._within))
         yield from self._check_awaited()
+        yield from self._name_unlinked(0)
         yield from self._check_metadata()
         if self._within is None:
             yield from self._find_unnamed()
@@ -205,7 +231,7 @@ class _Audit:
         except PerdureError as error:
             yield make_finding(f"{DIRECTORY}/{INDEX}", str(error))
 
-    def _describe(self, errors: Iterator[Corrupt]) -> Iterator[IntegrityFinding]:
+    def _describe(self, errors: Iterable[Corrupt]) -> Iterator[IntegrityFinding]:
         for error in errors:
             yield make_finding(error.identifier, str(error))
 
@@ -402,15 +428,24 @@ class _Audit:
         find_text: Callable[[int], str],
         find_name: Callable[[str], str] = spell_key,
     ) -> Iterator[IntegrityFinding]:
-        """Name the references with these hashes, of records with these keys, that the index of
-        references does not have."""
+        """Look up the references with these hashes, of records with these keys, in the index of
+        references, and name those that earlier calls did not find there."""
         rows = list(zip(hashes, keys, strict=True))
-        try:
-            for lost in self._records.find_unlinked(rows):
-                problem = f"the index of references does not have {find_text(rows.index(lost))}"
-                yield make_finding(find_name(lost[1]), problem)
-        except PerdureError as error:
-            yield make_finding("the index of references", str(error))
+        lost = self._beside.submit(self._records.find_unlinked, rows)
+        self._sought.append(_Sought(rows, lost, find_text, find_name))
+        yield from self._name_unlinked(_MOST_SOUGHT)
+
+    def _name_unlinked(self, most: int) -> Iterator[IntegrityFinding]:
+        """Name the references that were not found, until at most `most` look-ups are left."""
+        while len(self._sought) > most:
+            sought = self._sought.popleft()
+            try:
+                for row in sought.lost.result():
+                    text = sought.find_text(sought.rows.index(row))
+                    problem = f"the index of references does not have {text}"
+                    yield make_finding(sought.find_name(row[1]), problem)
+            except PerdureError as error:
+                yield make_finding("the index of references", str(error))
 
     # What is left over
     # -----------------

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from itertools import chain, count
 from pathlib import Path
@@ -179,15 +180,24 @@ class _TakeOver:
         journal.begin_batch()
         journal.take_over(self._old)
         journal.commit_batch()
-        for page in self._old.read_pages():
-            journal.begin_batch()
-            references = self._keep_page(page)
-            if references:  # one by one, each would be a row of its own
-                journal.add_references(references)
-            journal.commit_batch()
-            journal.tidy_up()
-            self.count += len(page)
-            yield RebuildStep(phase="records", done=self.count)
+        with ThreadPoolExecutor(max_workers=1) as writing:  # a page, while the next one is read
+            kept: Future[None] | None = None
+            for page in self._old.read_pages():
+                if kept is not None:
+                    kept.result()
+                kept = writing.submit(self._write_page, page)
+                self.count += len(page)
+                yield RebuildStep(phase="records", done=self.count)
+            if kept is not None:
+                kept.result()
+
+    def _write_page(self, page: list[SalvagedRecord]) -> None:
+        self._journal.begin_batch()
+        references = self._keep_page(page)
+        if references:  # one by one, each would be a row of its own
+            self._journal.add_references(references)
+        self._journal.commit_batch()
+        self._journal.tidy_up()
 
     def _keep_page(self, page: list[SalvagedRecord]) -> list[tuple[int, str]]:
         """Store a page of records, and return their references."""
