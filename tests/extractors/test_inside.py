@@ -190,13 +190,15 @@ def test_one_process_reads_many_and_outlives_a_crash(tmp_path: Path) -> None:
     with InsideReader() as reader:
         found = InsideMetadata("mail", {"title": "Good"})
         assert reader.read_document(mail) == found
-        nothing = InsideMetadata()
-        assert reader.read_document(DocumentBytes(bad, 0, 10**5, "application/pdf")) == nothing
+        broken = reader.read_document(DocumentBytes(bad, 0, 10**5, "application/pdf"))
+        assert (broken.pairs, broken.source) == ({}, "")
+        assert broken.problem
         missing = DocumentBytes(tmp_path / "none", 0, 9, "application/pdf")
-        assert reader.read_document(missing) == nothing
+        assert reader.read_document(missing).problem.startswith("FileNotFoundError: ")
+        assert reader.read_document(DocumentBytes(bad, 0, 9, "text/plain")) == InsideMetadata()
         process = reader._process
         assert process is not None
         process.kill()
         process.wait()
-        assert reader.read_document(mail) in (found, nothing)
+        assert reader.read_document(mail) in (found, InsideMetadata(problem="its reader died"))
         assert reader.read_document(mail) == found

@@ -50,7 +50,7 @@ from perdure.model.about import (
     Rights,
     Subject,
 )
-from perdure.model.description_checks import is_safe_link
+from perdure.model.description_checks import LANGUAGE, is_safe_link
 from perdure.model.kernel_words import DATES as DATE_KINDS
 from perdure.model.kernel_words import DESCRIPTIONS, NUMBERS, RESOURCE_TYPES, ROLES, SCHEMES, TITLES
 from perdure.model.kernel_words import RELATIONS as RELATION_WORDS
@@ -58,9 +58,6 @@ from perdure.model.plain_words import find_year, parse_person
 
 _OWN = ("distribution", "url", "contentSize", "contentUrl", "mainEntityOfPage", "sha256", "sha512")
 """Properties that the registry knows by itself."""
-
-
-_LANGUAGE = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*", re.ASCII)
 
 
 _PAGES = re.compile(r"(\w+)(?:\s?[-–]\s?(\w+))?\Z")
@@ -77,7 +74,7 @@ class RoleValue(NamedTuple):
 def _read_language(value: Any, name: str = "@language") -> str:
     """Read a language tag; empty if the text is none."""
     text = value.read_first(name) if isinstance(value, Node) else ""
-    return text if _LANGUAGE.fullmatch(text) else ""
+    return text if LANGUAGE.fullmatch(text) else ""
 
 
 def _choose_word(word: str, known: frozenset[str], default: str) -> str:

@@ -124,6 +124,15 @@ def test_a_proposed_date_gives_no_name_of_the_past(depositor: Depositor) -> None
     assert "is a proposal (inside: mail)" in rows[0]["why"]
 
 
+def test_a_row_says_why_the_metadata_inside_are_missing(depositor: Depositor) -> None:
+    depositor.write_file("broken.pdf", "%PDF-1.4\n[[[\n")
+    depositor.write_file("silent.html", "<!DOCTYPE html><p>x")
+    rows = {row["file"]: row for row in depositor.plan(inside=True)}
+    assert rows["broken.pdf"]["action"] == "mint"
+    assert "the metadata inside cannot be read: PdfError: " in rows["broken.pdf"]["why"]
+    assert rows["silent.html"]["why"] == ""
+
+
 def test_equal_bytes_are_shown(depositor: Depositor) -> None:
     known = depositor.desk.mint(text("held")).identifier
     depositor.write(a_txt="one", b_txt="one", c_txt="held", d_txt="d", d_html="<!DOCTYPE html>d")

@@ -12,6 +12,7 @@ accepted, or None, within `SECONDS`.
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import resource
 import select
@@ -29,6 +30,8 @@ from perdure.errors import PerdureError
 from perdure.model.about import About
 from perdure.model.description_checks import check_description
 
+_log = logging.getLogger(__name__)
+
 SECONDS = 10
 """Longest wait for the process; its processor time is limited to a third of it."""
 MEMORY = 512 << 20
@@ -36,6 +39,7 @@ MEMORY = 512 << 20
 LARGEST = 64 << 20
 """Largest document that is read, in bytes."""
 _LONGEST_ANSWER = 1 << 20
+_LONGEST_FAULT = 200  # characters
 _LONGEST = 10_000
 """Characters of a value that are kept."""
 TYPES = frozenset(
@@ -82,9 +86,18 @@ def describe_document(document: DocumentBytes) -> About | None:
         if len(done.stdout) > _LONGEST_ANSWER:
             return None
         about = check_description(msgspec.json.decode(done.stdout, type=About))
-    except (subprocess.SubprocessError, OSError, msgspec.MsgspecError, PerdureError):
+    except (subprocess.SubprocessError, OSError, msgspec.MsgspecError, PerdureError) as error:
+        _log.info("the metadata inside a document were not read: %s", _find_cause(error))
         return None
     return about if about.titles or about.creators or about.descriptions else None
+
+
+def _find_cause(error: Exception) -> str:
+    """The last line that the process has written, if it failed; else the error itself."""
+    if isinstance(error, subprocess.CalledProcessError):
+        lines = bytes(error.stderr).decode("utf-8", "replace").strip().splitlines()
+        return lines[-1][:_LONGEST_FAULT] if lines else f"its reader ended with {error.returncode}"
+    return _describe_fault(error)
 
 
 class InsideMetadata(msgspec.Struct, frozen=True):
@@ -92,6 +105,8 @@ class InsideMetadata(msgspec.Struct, frozen=True):
 
     source: str = ""
     pairs: dict[str, str] = {}
+    problem: str = ""
+    """The reason for which the document could not be read; empty if it was read."""
 
 
 class InsideReader:
@@ -110,15 +125,20 @@ class InsideReader:
         self._end_process()
 
     def read_document(self, document: DocumentBytes) -> InsideMetadata:
-        """Return what a document says of itself; nothing if it is unreadable."""
-        if not has_inside(document.media_type) or document.length > LARGEST:
+        """Return what a document says of itself, or why it cannot be read."""
+        if not has_inside(document.media_type):
             return InsideMetadata()
+        if document.length > LARGEST:
+            return InsideMetadata(problem=f"it is larger than {LARGEST >> 20} MiB")
         try:
             answer = self._exchange(_write_question(document))
             return msgspec.json.decode(answer, type=InsideMetadata)
+        except TimeoutError:
+            self._end_process()
+            return InsideMetadata(problem=f"its reader took more than {SECONDS} seconds")
         except (OSError, EOFError, ValueError, msgspec.MsgspecError):
             self._end_process()
-            return InsideMetadata()
+            return InsideMetadata(problem="its reader died")
 
     def _exchange(self, question: bytes) -> bytes:
         process = self._process or self._start_process()
@@ -181,24 +201,33 @@ def main() -> None:
 
 def _answer_many() -> None:
     """Answer questions until stdin ends."""
-    from perdure.extractors.inside import documents
-
     _limit_process(resource.RLIM_INFINITY)
     while len(head := sys.stdin.buffer.read(_LENGTH.size)) == _LENGTH.size:
         document = _read_question(sys.stdin.buffer.read(*_LENGTH.unpack(head)))
         usage = resource.getrusage(resource.RUSAGE_SELF)
         spent = int(usage.ru_utime + usage.ru_stime) + SECONDS // 3
         resource.setrlimit(resource.RLIMIT_CPU, (spent, resource.RLIM_INFINITY))
-        try:
-            source, pairs = documents.read_inside(
-                _read_bytes(document), document.media_type, document.charset
-            )
-        except Exception:  # any error of a foreign decoder: the document says nothing
-            source, pairs = "", {}
-        found = InsideMetadata(source, {name: value[:_LONGEST] for name, value in pairs.items()})
+        found = _read_inside(document)
         answer = msgspec.json.encode(found)
         sys.stdout.buffer.write(_LENGTH.pack(len(answer)) + answer)
         sys.stdout.buffer.flush()
+
+
+def _read_inside(document: DocumentBytes) -> InsideMetadata:
+    from perdure.extractors.inside import documents
+
+    try:
+        source, pairs = documents.read_inside(
+            _read_bytes(document), document.media_type, document.charset
+        )
+    except Exception as error:  # of many kinds: the decoders are foreign code
+        return InsideMetadata(problem=_describe_fault(error))
+    return InsideMetadata(source, {name: value[:_LONGEST] for name, value in pairs.items()})
+
+
+def _describe_fault(error: Exception) -> str:
+    words = " ".join(str(error).split())
+    return f"{type(error).__name__}: {words}"[:_LONGEST_FAULT] if words else type(error).__name__
 
 
 def _write_question(document: DocumentBytes) -> bytes:

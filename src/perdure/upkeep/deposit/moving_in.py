@@ -155,12 +155,12 @@ class _Inside:
     def __init__(self, process: InsideProcess) -> None:
         self._process = process
 
-    def propose(self, path: Path, offset: int, size: int, kind: FileKind) -> InsideProposal | None:
+    def propose(self, path: Path, offset: int, size: int, kind: FileKind) -> InsideProposal:
         charset = kind.charset or None
         asked = DocumentBytes(path, offset, size, kind.media_type, charset)
         found = self._process.read_document(asked)
         pairs = {name: " ".join(value.split()) for name, value in found.pairs.items()}
-        return InsideProposal(found.source, pairs) if pairs else None
+        return InsideProposal(found.source, pairs, found.problem)
 
 
 # Carrying out

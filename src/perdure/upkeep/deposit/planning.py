@@ -71,13 +71,16 @@ class InsideProposal(NamedTuple):
     source: str
     """`PDF`, `EXIF` …"""
     pairs: dict[str, str]
+    """Empty if the file says nothing of itself."""
+    problem: str
+    """The reason for which it could not be read."""
 
 
 class ProposalReader(Protocol):
     """Reads what files say of themselves."""
 
-    def propose(self, path: Path, offset: int, size: int, kind: FileKind) -> InsideProposal | None:
-        """Read a stretch of a file. Return None if it says nothing."""
+    def propose(self, path: Path, offset: int, size: int, kind: FileKind) -> InsideProposal:
+        """Read a stretch of a file."""
 
 
 Sketcher = Callable[[Path, FileKind, int], list[int]]
@@ -341,8 +344,11 @@ class Planner:
             row, self._inside.propose(self._find_path(row.file), 0, size, kind)
         )
 
-    def _add_proposal(self, row: PlannedFile, found: InsideProposal | None) -> PlannedFile:
-        if found is None:
+    def _add_proposal(self, row: PlannedFile, found: InsideProposal) -> PlannedFile:
+        if found.problem:
+            why = f"the metadata inside cannot be read: {found.problem}"
+            return replace(row, why=_join_why(row.why, why))
+        if not found.pairs:
             return row
         pairs = dict(found.pairs)
         source = f"{INSIDE}{found.source}"
