@@ -34,6 +34,7 @@ from functools import cache
 from typing import NamedTuple
 
 from perdure.errors import MalformedPart, PartNotSupported
+from perdure.formats.xml_characters import NOT_IN_XML
 from perdure.parts.grammar import MOST, PartText, decode_text, read_number
 from perdure.parts.port import LAST, MARKUP, SGML, XML, Syntax
 from perdure.parts.selectors import (
@@ -52,7 +53,6 @@ _START = (
     "\u2070-\u218f\u2c00-\u2fef\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
 )
 _NCNAME = f"[{_START}][{_START}0-9.\u00b7\u0300-\u036f\u203f\u2040-]*+"
-_NO_CHARACTER = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")  # in addition to surrogates
 _WHITE_SPACE = " \t\r\n"
 
 # SchemeBased ::= PointerPart (S? PointerPart)*
@@ -216,7 +216,7 @@ def read_id(text: str) -> ElementById:
 
 def refuse_noncharacters(whole: PartText) -> None:
     """Raise MalformedPart if a text has a character that no XML document can contain."""
-    if found := _NO_CHARACTER.search(whole.plain):
+    if found := NOT_IN_XML.search(whole.plain):
         raise whole.make_fault(found.start(), "a character of XML", "XML 1.0 section 2.2")
 
 

@@ -17,8 +17,8 @@ from urllib.parse import parse_qsl, quote
 import msgspec
 
 from perdure.errors.naming import PatternNotAllowed
+from perdure.formats.xml_characters import replace_not_xml
 from perdure.ids.name_set import NameSet, read_set
-from perdure.model.description_checks import replace_not_xml
 from perdure.model.parameters import Parameters, read_number
 from perdure.reading.described import describe_resource
 from perdure.reading.harvest import HarvestedRecord

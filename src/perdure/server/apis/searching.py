@@ -27,8 +27,8 @@ from perdure.errors import NotAcceptable
 from perdure.errors.requests import MissingParameter
 from perdure.errors.root import count_things
 from perdure.errors.searching import IndexNotMade
+from perdure.formats.xml_characters import replace_not_xml
 from perdure.ids import parse
-from perdure.model.description_checks import replace_not_xml
 from perdure.model.parameters import Parameters, read_number
 from perdure.reading.targets import append_question, spell_part_path, spell_path
 from perdure.server import pages

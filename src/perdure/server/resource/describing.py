@@ -18,12 +18,12 @@ from typing import Any
 import msgspec
 
 from perdure.errors import NotAcceptable
+from perdure.formats.xml_characters import replace_not_xml
 from perdure.ids import Identifier, scheme_of
 from perdure.metadata.datacite_writing import write_resource
 from perdure.metadata.xml_text import DECLARATION, escape_text, write_attributes
 from perdure.model import collection as members
 from perdure.model.about import Attachment
-from perdure.model.description_checks import replace_not_xml
 from perdure.model.queries import Preference
 from perdure.model.records import (
     Location,

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from perdure.formats.xml_characters import replace_not_xml
 from perdure.metadata.xml_text import DECLARATION, escape_text, write_attributes, write_element
-from perdure.model.description_checks import replace_not_xml
 from perdure.server.apis.oai.requests import HarvestError
 
 NAMESPACE = "http://www.openarchives.org/OAI/2.0/"
