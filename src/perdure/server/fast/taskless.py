@@ -22,7 +22,7 @@ from functools import partial
 import msgspec
 
 from perdure.errors import PerdureError, PreconditionFailed
-from perdure.model.commands import Answer as Outcome
+from perdure.model.commands import Answer as CommandAnswer
 from perdure.model.commands import Assign, Receipt
 from perdure.model.records import Token
 from perdure.policy.handles import values
@@ -120,7 +120,7 @@ class TasklessWrites:
         return None if isinstance(planned, PlanLater) else planned
 
     def _answer_operation(
-        self, request: Request, planned: PlannedWrite, then: Then, outcome: Outcome
+        self, request: Request, planned: PlannedWrite, then: Then, outcome: CommandAnswer
     ) -> None:
         if isinstance(outcome, Receipt):
             self._counts.operated += 1
@@ -172,13 +172,18 @@ class TasklessWrites:
         return None
 
     def _hand_in(
-        self, command: Assign, then: Callable[[Outcome], None], change: HandleChange
+        self, command: Assign, then: Callable[[CommandAnswer], None], change: HandleChange
     ) -> None:
         command = msgspec.structs.replace(command, bearer=change.bearer)
         self._service.registry.door.hand_in(command, then)
 
     def _take_outcome(
-        self, method: str, asked: HandleRequest, change: HandleChange, then: Then, outcome: Outcome
+        self,
+        method: str,
+        asked: HandleRequest,
+        change: HandleChange,
+        then: Then,
+        outcome: CommandAnswer,
     ) -> None:
         """Answer a write, or plan it again if another one was faster."""
         try:
@@ -189,7 +194,12 @@ class TasklessWrites:
             then(answer)
 
     def _settle_change(
-        self, method: str, asked: HandleRequest, change: HandleChange, then: Then, outcome: Outcome
+        self,
+        method: str,
+        asked: HandleRequest,
+        change: HandleChange,
+        then: Then,
+        outcome: CommandAnswer,
     ) -> Answer | None:
         """Return the answer of the plain way, or None if the write was handed in again."""
         if isinstance(outcome, Receipt):
