@@ -52,6 +52,7 @@ LEADS = (
     *["1/alias-of-pdi", "10.1/ALIAS-of-handle", "ark:/99999/alias-of-doi"],
     *f"{DAY}/of-letter {DAY}/of-letter.text.1".split(),
     *["hdl:1/of-values", "1/OF-VALUES", "hdl:1/to-values", "hdl:1/of-gone"],
+    *["hdl:1/at-last", "hdl:1/to-doi", "hdl:1/to-letter"],
     *["ark:99999/x6/c3/s5.v7.xsl", "ark:99999/x6.pdf", "ark:/99999/x-6-tail", "ark:99999/x6/c"],
     *["ark:99999/templated/part", "ark:99999/x6%23hash", "ark:99999/described/y"],
     *["hdl:1/A%23z", "1/A%23z", "hdl:1/a@time(100s,200s)", "doi:10.1/ABC%23Z", "urn:example:a%23z"],
@@ -113,6 +114,7 @@ def _fill_registry(desk: Desk) -> None:
     desk.bind("ark:99999/x6/b", Location(uri=f"{PLACE}/b", version=3), register=True)
     desk.bind("ark:99999/described", PLACE, register=True)
     desk.bind("hdl:12345678901234/x", PLACE, register=True)
+    desk.bind("doi:10.1/letter", PLACE, register=True)
     valued: dict[str, list[tuple[str, ...]]] = {
         "hdl:1/valued": [("URL", PLACE), ("EMAIL", "a@b.example")],
         "hdl:1/of-values": [("HS_ALIAS", "1/valued")],
@@ -122,6 +124,9 @@ def _fill_registry(desk: Desk) -> None:
         "hdl:1/away": [("HS_ALIAS", "1839/elsewhere")],
         "hdl:1/secret": [("HS_ALIAS", "1/A", "1100"), ("URL", PLACE)],
         "hdl:1/of-nothing": [("HS_ALIAS", "not a handle")],
+        "hdl:1/at-last": [("HS_ALIAS", "not a handle"), ("HS_ALIAS", "1/A")],
+        "hdl:1/to-doi": [("HS_ALIAS", "10.1/LETTER")],
+        "hdl:1/to-letter": [("HS_ALIAS", f"pdi/{letter.removeprefix('pdi://')}")],
         "hdl:2/own": [("URL", PLACE), ("TEMPLATE", "# {location}/{part}")],
         "hdl:2/spaced": [("URL", PLACE)],
         "hdl:0.NA/2": [("HS_NAMESPACE", NAMESPACE)],

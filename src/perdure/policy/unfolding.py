@@ -173,7 +173,7 @@ class Unfolding:
             if one.type == TEMPLATE and is_public(one)
             for template in _read_templates(one.data)
         ]
-        for listed in (own, general):
+        for listed in filter(None, (own, general)):
             for template in templates.find_applying(listed, whole, delimiter):
                 filled = template.fill_target(whole, part, location)
                 if filled is not None:

@@ -383,11 +383,19 @@ def find_alias(record: Record) -> Identifier | None:
 
     Returns None if it has none, or if the text is not a handle (RFC 3651 section 3.2.5).
     """
-    for one in record.values:
-        if one.type.upper() == ALIAS and one.format == "string" and is_public(one):
-            with suppress(MalformedIdentifier):
-                return read_handle(one.data.strip().removeprefix("hdl:"))
+    for text in list_alias_texts(record):
+        with suppress(MalformedIdentifier):
+            return read_handle(text)
     return None
+
+
+def list_alias_texts(record: Record) -> list[str]:
+    """The texts of the public `HS_ALIAS` values of a handle, without the label of its scheme."""
+    return [
+        one.data.strip().removeprefix("hdl:")
+        for one in record.values
+        if one.type.upper() == ALIAS and one.format == "string" and is_public(one)
+    ]
 
 
 def find_ttl(values: Iterable[Value], uri: str) -> int | None:

@@ -28,7 +28,7 @@ import re
 from collections.abc import Iterable
 from fractions import Fraction
 from functools import lru_cache
-from typing import Self
+from typing import NamedTuple, Self
 from urllib.parse import urlsplit
 
 import msgspec
@@ -92,15 +92,17 @@ class Template(msgspec.Struct, frozen=True):
         _check_target(text, target)
         return cls(scope.lower(), delimiter, expression, target)
 
-    def applies_to(self, whole: str, delimiter: str) -> bool:
-        """Return True if the template is for parts of an identifier after this delimiter."""
-        if not self.has_delimiter(delimiter):
-            return False
-        if not self.scope:
-            return True
-        if self.scope[-1] in "/*":
-            return whole.lower().startswith(self.scope.removesuffix(EVERY))
-        return whole.lower() == self.scope
+    def applies_to(self, folded: str, delimiter: str) -> bool:
+        """Return True if the template is for parts of an identifier after this delimiter.
+
+        `folded` is the text of the identifier in lower case.
+        """
+        scope = self.scope
+        if scope and scope[-1] in "/*":
+            is_covered = folded.startswith(scope if scope[-1] == "/" else scope[:-1])
+        else:
+            is_covered = not scope or folded == scope
+        return is_covered and self.has_delimiter(delimiter)
 
     def has_delimiter(self, delimiter: str) -> bool:
         """Return True if the template is for parts after this delimiter."""
@@ -119,26 +121,36 @@ class Template(msgspec.Struct, frozen=True):
             if matched is None:
                 return None
             groups = matched
-        is_appended, pieces = _split_target(self.target)
-        known = {"part": part}
+        is_appended, pieces, around_part = _split_target(self.target)
+        if around_part is not None:
+            filled = escape_text(part, _KEPT).join(around_part)
+            return append_text(location, filled) if is_appended else filled
         wanted = set(pieces[1::2])
-        if wanted != known.keys():
-            known |= {"name": _find_local_name(whole)} | read_times(part, wanted)
-            known |= {str(number): text for number, text in enumerate(groups)}
-            if not wanted <= known.keys():
-                return None
+        known = {"part": part, "name": _find_local_name(whole)} | read_times(part, wanted)
+        known |= {str(number): text for number, text in enumerate(groups)}
+        if not wanted <= known.keys():
+            return None
         filled = "".join(
             escape_text(known[piece], _KEPT) if at % 2 else piece for at, piece in enumerate(pieces)
         )
         return append_text(location, filled) if is_appended else filled
 
 
+class _SplitTarget(NamedTuple):
+    is_appended: bool
+    """True if the target begins with the location."""
+    pieces: list[str]
+    """The rest of it: texts and, between them, the names of variables."""
+    around_part: list[str] | None
+    """These texts if every variable is the part; None if there are others, or none."""
+
+
 @lru_cache(maxsize=1024)
-def _split_target(target: str) -> tuple[bool, list[str]]:
-    """Return whether a target begins with the location, and the rest of it: texts and, between
-    them, the names of variables."""
+def _split_target(target: str) -> _SplitTarget:
     rest = target.removeprefix("{location}")
-    return rest != target, _VARIABLE.split(rest)
+    pieces = _VARIABLE.split(rest)
+    only_part = set(pieces[1::2]) == {"part"}
+    return _SplitTarget(rest != target, pieces, pieces[::2] if only_part else None)
 
 
 def _check_target(text: str, target: str) -> None:
@@ -180,7 +192,8 @@ def read_record_template(text: str) -> Template:
 
 def find_applying(templates: Iterable[Template], whole: str, delimiter: str) -> list[Template]:
     """The templates for a part of an identifier, the most specific first."""
-    found = [one for one in templates if one.applies_to(whole, delimiter)]
+    folded = whole.lower()
+    found = [one for one in templates if one.applies_to(folded, delimiter)]
     if len(found) > 1:
         found.sort(key=lambda one: -len(one.scope))
     return found

@@ -24,14 +24,15 @@ from __future__ import annotations
 from functools import cache, lru_cache
 from typing import NamedTuple
 
-from perdure.ids import Identifier, load_schemes, parse
+from perdure.ids import load_schemes, parse
 from perdure.ids.pdi import read_plain_key
 from perdure.ids.pdi_key import read_resource_key
 from perdure.ids.plain_names import read_plain_name, read_plain_part
 from perdure.model import stored
 from perdure.model.queries import Redirect
 from perdure.model.records import Location, Record
-from perdure.policy.handles.values import find_alias
+from perdure.policy.handles.names import is_pdi
+from perdure.policy.handles.values import find_alias, list_alias_texts
 from perdure.policy.naming import identify_record, qualify_identifier
 from perdure.policy.sole_location import find_in_record, find_sole_location
 from perdure.policy.unfolding import Unfolding, find_cut
@@ -102,12 +103,17 @@ class Leads:
             return self._lead_to_rest(key, day, changes)
         return None
 
-    def follow_alias(self, target: Identifier) -> Lead | None:
-        """Lead to the handle that an HS_ALIAS value names, unless that is an alias, too."""
-        text = self._lookups.find_record(target.key)
-        if text is None:
+    def follow_alias(self, record: Record) -> Lead | None:
+        """Lead to the handle that the HS_ALIAS value of a handle names, unless that is an alias,
+        too.
+        """
+        written = list_alias_texts(record)[0]
+        plain = None if is_pdi(written) else read_plain_name(f"hdl:{written}")
+        target = plain or find_alias(record)
+        text = None if target is None else self._lookups.find_record(target.key)
+        if target is None or text is None:
             return None
-        if text[0] == stored.JSON and find_alias(stored.decode_stored(text)) is not None:
+        if text[0] == stored.JSON and list_alias_texts(stored.decode_stored(text)):
             return None
         return self._lead_onward(target.path, None)
 

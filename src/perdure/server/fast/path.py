@@ -39,7 +39,7 @@ from perdure.model.queries import Fetch, Query, Redirect
 from perdure.model.records import Location, Record
 from perdure.policy.decide import decide_step
 from perdure.policy.handles.choosing import negotiates_elsewhere
-from perdure.policy.handles.values import find_alias
+from perdure.policy.handles.values import list_alias_texts
 from perdure.policy.naming import read_qualifiers
 from perdure.policy.ordering import LocationPattern, ReaderWishes, find_pattern
 from perdure.policy.several_locations import Candidates, find_candidates, list_candidates
@@ -339,12 +339,11 @@ class FastPath:
         return self._decide_step(text, stored.decode_stored(stored_text))
 
     def _decide_step(self, text: str, record: Record) -> _Resolved | None:
-        record = show_to_readers(record)
-        alias = find_alias(record)
-        if alias is not None:
+        if record.values and list_alias_texts(record):
             if self._has_rules or record.tombstone is not None:
                 return None
-            return self._leads.follow_alias(alias)
+            return self._leads.follow_alias(record)
+        record = show_to_readers(record)
         if negotiates_elsewhere(record.values):
             return None
         identifier = parse(text)
