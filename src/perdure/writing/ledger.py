@@ -17,6 +17,7 @@ import errno
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from functools import lru_cache
+from operator import itemgetter
 from pathlib import Path
 from typing import TypeGuard
 
@@ -310,7 +311,7 @@ class Ledger:
         if rows:
             self.journal.add_run(rows, Deed(IMPORT, self.now, by))
         self.journal.stage_references(refers)
-        if any(reference == _DELEGATION for reference, _ in refers):
+        if _DELEGATION in map(itemgetter(0), refers):
             self._revised = True
         self.recount_serials()
         self._named.clear()

@@ -16,7 +16,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from operator import lt
+from operator import attrgetter, lt
 from pathlib import Path
 from typing import BinaryIO
 
@@ -47,6 +47,7 @@ _MOST_REFUSED = 1000  # reported for an atomic load
 _UNNAMED = Record()  # a record whose key spells the name
 _LEVELS = b'"narrower"'  # in records that describe single versions, formats or parts
 _ENDING = b'"tombstone"'
+_get_contents = attrgetter("contents")
 
 Refused = tuple[int, str]
 Check = Callable[[Record], None]
@@ -188,7 +189,7 @@ def _split_runs(ledger: Ledger, rows: Sequence[LoadRow]) -> Iterator[Sequence[Lo
 def _add_rows(ledger: Ledger, rows: Sequence[LoadRow], by: str, together: bytes) -> None:
     """Add new identifiers. `together` is the text of all records."""
     refers = [(hash, row.key) for row in rows for hash in row.refers]
-    has_more = _ENDING in together or any(row.contents for row in rows)
+    has_more = _ENDING in together or any(map(_get_contents, rows))
     if not has_more:  # a million of these take seconds
         ledger.add_loaded([(row.key, row.record.decode()) for row in rows], refers, by)
         return

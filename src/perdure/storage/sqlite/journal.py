@@ -343,7 +343,7 @@ class SqliteJournal(SqliteRecords):
     @_in_our_terms
     def stage_references(self, rows: Iterable[tuple[int, str]]) -> None:
         """Stage references of a bulk load, which are merged at its end."""
-        self._only.executemany("INSERT INTO staged_refers VALUES(?,?)", rows)
+        _insert_pairs(self._only, "INSERT INTO staged_refers", rows)
 
     @_in_our_terms
     def merge_staged(self) -> None:
