@@ -13,7 +13,7 @@ from tests.conftest import TODAY, Desk, text
 
 from perdure.errors import Corrupt
 from perdure.model.changes import ChangeMark
-from perdure.storage.sqlite.changelog import ChangeRow, pack_row, unpack_row
+from perdure.storage.sqlite.changelog import ChangeRow, pack_leaf, pack_row, unpack_row
 from perdure.storage.sqlite.opening import FILE
 from perdure.storage.sqlite.records import SqliteRecords
 
@@ -66,6 +66,22 @@ def test_a_flipped_bit_of_a_row_is_noticed(
     packed[data.draw(st.integers(0, last - 1))] ^= 1 << data.draw(st.integers(0, 7))
     with pytest.raises((ValueError, IndexError)):
         unpack_row(bytes(packed), before)
+
+
+hashes = st.binary(min_size=32, max_size=32)
+
+
+@given(hashes, st.one_of(st.none(), hashes), st.data())
+def test_a_leaf_is_read_as_it_was_written_and_a_flipped_bit_of_it_is_noticed(
+    leaf: bytes, chain: bytes | None, data: st.DataObject
+) -> None:
+    """A row of a mirror for a change that it may not know."""
+    packed = bytearray(pack_leaf(leaf, chain))
+    row, before = unpack_row(bytes(packed), ("2026-11-23T12:00:00Z", "a"))
+    assert (row.leaf, before, row.at, row.first) == (leaf, chain, "", "")
+    packed[data.draw(st.integers(0, len(packed) - 1))] ^= 1 << data.draw(st.integers(0, 7))
+    with pytest.raises((ValueError, IndexError)):
+        unpack_row(bytes(packed), ("", ""))
 
 
 def test_the_salt_can_be_removed_from_a_row() -> None:

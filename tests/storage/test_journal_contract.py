@@ -11,22 +11,25 @@ import pytest
 from msgspec.structs import replace
 from tests.storage.stores import STORES
 
-from perdure.errors import Conflict
+from perdure.errors import Conflict, Corrupt
 from perdure.model import stored
 from perdure.model.changes import (
     BEGIN,
     NO_CHAIN,
     RULE,
     TOKEN,
+    WITHHELD,
     ChainHead,
     ChangeMark,
     Deed,
+    Numbering,
     digest_lines,
+    find_leaf,
     link_change,
 )
 from perdure.model.reading_rules import Access, ReadingRule
 from perdure.model.records import Location, Record, Representation, Token
-from perdure.storage.ports import Journal, Records, Store
+from perdure.storage.ports import Journal, Records, ReplayedChange, Store
 from perdure.storage.reference_hashes import reference_hash
 from perdure.upkeep.changes.walking import check_changes
 
@@ -617,3 +620,101 @@ def test_references_are_dropped(journal: Journal, reader: Records) -> None:
     journal.add_references([(hash, keys[0])])
     journal.commit_batch()
     assert reader.find_referring("sha512:00") == keys
+
+
+# Changes of another registry
+# ---------------------------
+
+
+def fill_origin(journal: Journal) -> None:
+    """One change of each kind: single names, a run, a revision, a token, a rule, a new epoch."""
+    add(journal, "hdl:1/2", "hdl:1/1")
+    journal.begin_batch()
+    journal.add_run([("hdl:2/1", line()), ("hdl:2/2", line("https://b.example/"))], MINT)
+    journal.commit_batch()
+    journal.begin_batch()
+    journal.revise_record("hdl:1/1", line("https://c.example/", revision=2), 2, BIND)
+    journal.save_token(TOKEN_OF_PRESS, None, Deed(TOKEN, AT, "local"))
+    journal.save_rule("hdl:1/1", ReadingRule(about="hdl:1/1", access=Access.CLOSED), RULE_DEED)
+    journal.begin_epoch("promotion", AT, "local")
+    journal.commit_batch()
+    add(journal, *(f"hdl:3/{number:02}" for number in range(40)))
+
+
+RULE_DEED = Deed(RULE, AT, "local")
+
+
+def replay_all(origin: Records, mirror: Journal, hidden: frozenset[str] = frozenset()) -> None:
+    """Replay all changes, with only the leaf of those whose act is among the hidden ones."""
+    epochs = {one.epoch: one for one in origin.list_epochs()}
+    replayed = []
+    for change in origin.list_changes(limit=1000):
+        if change.act in hidden:
+            whole = change
+            change = Numbering().number_leaf(find_leaf(change))
+            change = replace(change, epoch=whole.epoch, number=whole.number, chain=whole.chain)
+        epoch = epochs[change.epoch] if change.act == BEGIN else None
+        lines = [] if epoch or change.leaf else origin.find_lines(change)
+        replayed.append(ReplayedChange(change, lines, epoch, "hdl:1/1"))
+    mirror.begin_batch()
+    mirror.replay_changes(replayed)
+    mirror.commit_batch()
+
+
+@pytest.fixture
+def mirror(store: Store, place: Path) -> Iterator[Journal]:
+    there = place / "mirror"
+    there.mkdir()
+    store.create_registry(there)
+    with closing(store.open_journal(there)) as opened:
+        yield opened
+
+
+def test_replayed_changes_are_those_of_the_other_registry(
+    journal: Journal, mirror: Journal
+) -> None:
+    fill_origin(journal)
+    replay_all(journal, mirror, frozenset((TOKEN,)))
+    assert mirror.find_head() == journal.find_head()
+    assert mirror.list_epochs() == journal.list_epochs()
+    for ours, theirs in zip(
+        mirror.list_changes(limit=1000), journal.list_changes(limit=1000), strict=True
+    ):
+        if theirs.act == TOKEN:
+            assert (ours.act, find_leaf(ours), ours.chain) == (
+                WITHHELD,
+                find_leaf(theirs),
+                theirs.chain,
+            )
+            assert mirror.find_lines(ours) == []
+        else:
+            assert ours == theirs
+            assert mirror.find_lines(ours) == journal.find_lines(theirs)
+    assert mirror.list_revisions("hdl:1/1") == journal.list_revisions("hdl:1/1")
+    assert mirror.find_rules("hdl:1/1") == journal.find_rules("hdl:1/1")
+    assert [one.problem for one in check_changes(mirror) if one.problem] == []
+
+
+def test_a_journal_goes_on_after_replayed_changes(journal: Journal, mirror: Journal) -> None:
+    fill_origin(journal)
+    replay_all(journal, mirror, frozenset((TOKEN, RULE)))
+    mirror.begin_batch()
+    mirror.begin_epoch("promotion", AT, "local")
+    mirror.commit_batch()
+    add(mirror, "hdl:4/1")
+    assert [one.problem for one in check_changes(mirror) if one.problem] == []
+    assert mirror.list_epochs()[-1].previous == journal.find_head()
+
+
+def test_a_change_that_does_not_continue_the_chain_is_not_replayed(
+    journal: Journal, mirror: Journal
+) -> None:
+    fill_origin(journal)
+    replay_all(journal, mirror)
+    before = mirror.find_head()
+    (first,) = journal.list_changes(ChangeMark(1, 1), limit=1)
+    mirror.begin_batch()
+    with pytest.raises(Corrupt):
+        mirror.replay_changes([ReplayedChange(first, [("hdl:9/9", line())])])
+    mirror.roll_back()
+    assert (mirror.find_head(), mirror.find_stored("hdl:9/9")) == (before, None)

@@ -43,7 +43,9 @@ RULE = "restrict"
 """The act of a change to the reading rules."""
 RULE_KEY = "rule:"
 """The beginning of the key of such a change; the number of the rule follows."""
-WITHOUT_RECORDS = frozenset((BEGIN, TOKEN, RULE))
+WITHHELD = "withheld"
+"""The act, in a mirror, of a change of which it may know only the leaf."""
+WITHOUT_RECORDS = frozenset((BEGIN, TOKEN, RULE, WITHHELD))
 """The acts of changes that write no record."""
 _TITLE = "perdure change 1"
 _PLACE = re.compile(r'"segment":\d+,"offset":\d+')
@@ -138,6 +140,8 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Name of a token, or `local`. Not part of the row: only the digest covers it."""
     salt: bytes | None
     """None after it was destroyed."""
+    leaf: bytes | None = None
+    """The hash of its row, if a mirror knows nothing else of it."""
 
     @property
     def mark(self) -> ChangeMark:
@@ -151,7 +155,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     @property
     def is_public(self) -> bool:
         """True if everyone may see the row. Changes to tokens and to reading rules are private."""
-        return self.act not in (TOKEN, RULE)
+        return self.act not in (TOKEN, RULE, WITHHELD)
 
 
 def parse_mark(text: str, *, current: int) -> ChangeMark | None:
@@ -248,6 +252,11 @@ def hash_leaf(row: bytes) -> bytes:
     return hashlib.sha256(b"\0" + row).digest()
 
 
+def find_leaf(change: Change) -> bytes:
+    """Return the leaf of a change."""
+    return change.leaf if change.leaf is not None else hash_leaf(make_row(change))
+
+
 def extend_chain(chain: bytes, leaf: bytes) -> bytes:
     """Return the chain after one more change."""
     return hashlib.sha256(b"\1" + chain + leaf).digest()
@@ -255,7 +264,7 @@ def extend_chain(chain: bytes, leaf: bytes) -> bytes:
 
 def link_change(before: bytes, change: Change) -> bytes:
     """Return the chain that a change must have after the chain `before`."""
-    return extend_chain(before, hash_leaf(make_row(change)))
+    return extend_chain(before, find_leaf(change))
 
 
 def begin_chain(epoch: Epoch) -> bytes:
@@ -290,6 +299,30 @@ class Numbering:
         self.number += 1
         row = write_row(self.epoch, self.number, deed, scope, digest)
         self.chain = extend_chain(self.chain, hash_leaf(row))
+
+    def count_leaf(self, leaf: bytes) -> None:
+        """Count a change of which only the leaf is known."""
+        self.number += 1
+        self.chain = extend_chain(self.chain, leaf)
+
+    def number_leaf(self, leaf: bytes) -> Change:
+        """Make the next change, of which only the leaf is known."""
+        self.count_leaf(leaf)
+        return Change(
+            epoch=self.epoch,
+            number=self.number,
+            at="",
+            act=WITHHELD,
+            first="",
+            last="",
+            count=0,
+            revision=0,
+            digest=b"",
+            chain=self.chain,
+            actor="",
+            salt=None,
+            leaf=leaf,
+        )
 
     def number_change(self, deed: Deed, scope: Scope, digest: bytes, salt: bytes | None) -> Change:
         """Make the next change."""

@@ -275,6 +275,18 @@ class Records(Protocol):
 # -------
 
 
+class ReplayedChange(NamedTuple):
+    """A change of another registry, for its mirror."""
+
+    change: Change
+    lines: Sequence[Line] = ()
+    """What it wrote, with the places of bytes in the mirror."""
+    epoch: Epoch | None = None
+    """The epoch that it begins."""
+    subject: str = ""
+    """If it wrote a reading rule: the key of the resource, or an empty text."""
+
+
 class Journal(Records, Protocol):
     """The only way to write to a registry. A registry has one, and one thread at a time uses it.
 
@@ -324,6 +336,12 @@ class Journal(Records, Protocol):
 
     def revise_record(self, key: str, text: str, revision: int, deed: Deed) -> None:
         """Store a changed record, and move the revision before it to the history."""
+
+    def replay_changes(self, changes: Sequence[ReplayedChange]) -> None:
+        """Add changes of another registry, with their numbers and hashes, and what they wrote.
+
+        They follow the last change here. Raises Corrupt if they do not continue the chain.
+        """
 
     def redact_past(self, key: str, redact: Callable[[str], str]) -> None:
         """Rewrite the past revisions of a record, given in their stored form, after an erasure.

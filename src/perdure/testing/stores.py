@@ -24,15 +24,18 @@ import msgspec
 
 from perdure.errors import Corrupt
 from perdure.errors.conflicts import ChangeUnknown
+from perdure.errors.corruption import ChainBroken
 from perdure.errors.processes import DatabaseMissing
 from perdure.ids.pdi import Pdi
 from perdure.ids.pdi_key import encode_number
 from perdure.model import stored
 from perdure.model.changes import (
     BEGINNING,
+    RULE,
     RULE_KEY,
     SALT_BYTES,
     TOKEN_KEY,
+    WITHOUT_RECORDS,
     ChainHead,
     Change,
     ChangeMark,
@@ -41,14 +44,16 @@ from perdure.model.changes import (
     Line,
     Numbering,
     Scope,
+    begin_chain,
     digest_attested,
     digest_lines,
+    find_leaf,
     write_token_line,
 )
 from perdure.model.reading_rules import ReadingRule
 from perdure.model.records import Record, Token
 from perdure.storage.lost_numbers import find_highest_serials
-from perdure.storage.ports import SERIALS_END, LineRun, SalvagedRecord
+from perdure.storage.ports import SERIALS_END, LineRun, ReplayedChange, SalvagedRecord
 from perdure.storage.reference_hashes import reference_hash
 
 _UNNOTED = -1  # place of a record that was not written by a change
@@ -380,6 +385,34 @@ class MemoryJournal(MemoryRecords):
     def revise_record(self, key: str, text: str, revision: int, deed: Deed) -> None:
         self._state.history.setdefault(key, []).append(self._state.records[key])
         self._state.put_text(key, text, self._note_deed(deed, ((key, text),), revision))
+
+    def replay_changes(self, changes: Sequence[ReplayedChange]) -> None:
+        for one in changes:
+            if one.epoch is not None:
+                self._state.epochs.append(one.epoch)
+                self._numbering.restart_at(one.epoch.epoch, 0, begin_chain(one.epoch))
+            change, numbering = one.change, self._numbering
+            numbering.count_leaf(find_leaf(change))
+            reached = ChainHead(
+                epoch=numbering.epoch, number=numbering.number, chain=numbering.chain.hex()
+            )
+            if reached != change.head:
+                raise ChainBroken(
+                    change=str(change.mark), stated=change.chain.hex(), found=reached.chain
+                )
+            lines = [("", one.epoch.line)] if one.epoch else list(one.lines)
+            place = self._append_change(change, lines)
+            if change.act == RULE:
+                for name, text in one.lines:
+                    rule = msgspec.json.decode(text, type=ReadingRule)
+                    number = int(name.removeprefix(RULE_KEY))
+                    kept = msgspec.structs.replace(rule, number=number)
+                    self._state.rules.append((one.subject, kept))
+            elif change.act not in WITHOUT_RECORDS:
+                for key, text in one.lines:
+                    if change.revision > 1:
+                        self._state.history.setdefault(key, []).append(self._state.records[key])
+                    self._state.put_text(key, text, place)
 
     def redact_past(self, key: str, redact: Callable[[str], str]) -> None:
         past = self._state.history.get(key, [])

@@ -3,7 +3,8 @@
 How it works: a change has a position, counted from 1 over all epochs, and one row. The table
 `epochs` says at which position each epoch starts. A row holds only the differences from the row
 before: the key without the beginning that both keys share, the time if it differs, the act and the
-actor as numbers in the table `words`, the digest, a checksum of all this, and the salt. Every 32nd
+actor as numbers in the table `words`, the digest, a checksum of all this, and the salt. In a mirror,
+a row can hold the leaf of a change and nothing else. Every 32nd
 row and the first of each epoch are written in full, with the chain before them, so that reading can
 start there. Records and history have the position of the change that wrote them.
 
@@ -72,6 +73,7 @@ CREATE TRIGGER epochs_hold BEFORE UPDATE ON epochs
 FULL_EVERY = 32
 _SALTS = 256  # drawn at once
 _FULL, _SAME_TIME, _SHORT_TIME, _RUN, _REVISED, _SALTED, _SUMMED = 1, 2, 4, 8, 16, 32, 64
+_LEAF = 128
 _SUM_BYTES = 4
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 _TIME_BYTES = 6
@@ -101,6 +103,11 @@ class ChangeRow(NamedTuple):
     revision: int
     digest: bytes
     salt: bytes | None
+    leaf: bytes | None = None
+    """If it is given, nothing else is known."""
+
+
+_OF_LEAF = ChangeRow(0, 0, "", "", "", 0, 0, b"", None)
 
 
 def _pack_varint(value: int) -> bytes:
@@ -170,6 +177,13 @@ def pack_row(row: ChangeRow, before: tuple[str, str], chain: bytes | None) -> by
     return b"%c%b%b%b" % (salted, said, _sum_row(flags, said), row.salt or b"")
 
 
+def pack_leaf(leaf: bytes, chain: bytes | None) -> bytes:
+    """The row of a change of which only the leaf is known. The row after it shares nothing."""
+    flags = _LEAF | _SUMMED | (0 if chain is None else _FULL)
+    said = (chain or b"") + leaf
+    return b"%c%b%b" % (flags, said, _sum_row(flags, said))
+
+
 def _sum_row(flags: int, said: bytes) -> bytes:
     """The checksum of a row. Flag and bytes of the salt do not count: an erasure removes them."""
     return crc32(said, flags & ~_SALTED).to_bytes(_SUM_BYTES)
@@ -211,6 +225,11 @@ class _RowReader:
         day = f"{digits[:4]}-{digits[4:6]}-{digits[6:8]}"
         return f"{day}T{digits[8:10]}:{digits[10:12]}:{digits[12:]}Z"
 
+    def check_sum(self, flags: int) -> None:
+        said = self.copy_taken()
+        if self.take_bytes(_SUM_BYTES) != _sum_row(flags, said):
+            raise ValueError("it does not have its checksum")
+
     def copy_taken(self) -> bytes:
         """The bytes that were read so far, without the flags."""
         return self._data[1 : self._at]
@@ -228,6 +247,11 @@ def unpack_row(data: bytes, before: tuple[str, str]) -> tuple[ChangeRow, bytes |
     reading = _RowReader(data)
     flags = reading.take_bytes(1)[0]
     chain = reading.take_bytes(len(NO_CHAIN)) if flags & _FULL else None
+    if flags & _LEAF:
+        leaf = reading.take_bytes(len(NO_CHAIN))
+        reading.check_sum(flags)
+        reading.check_end()
+        return _OF_LEAF._replace(leaf=leaf), chain
     at, key = before if chain is None else ("", "")
     if not flags & _SAME_TIME:
         at = reading.read_time(flags)
@@ -240,9 +264,7 @@ def unpack_row(data: bytes, before: tuple[str, str]) -> tuple[ChangeRow, bytes |
         revision = reading.read_number()
     digest = reading.take_bytes(32)
     if flags & _SUMMED:  # rows of earlier formats have no checksum
-        said = reading.copy_taken()
-        if reading.take_bytes(_SUM_BYTES) != _sum_row(flags, said):
-            raise ValueError("it does not have its checksum")
+        reading.check_sum(flags)
     salt = reading.take_bytes(SALT_BYTES) if flags & _SALTED else None
     reading.check_end()
     return ChangeRow(act, actor, at, first, last, count, revision, digest, salt), chain
@@ -313,7 +335,7 @@ def read_changes(ask: Ask, words: Callable[[int], str], after: int, limit: int) 
             raise ChangeMissing(change=missing, following=str(mark))
         try:
             row, stated = unpack_row(data, before)
-            deed = Deed(words(row.act), row.at, words(row.actor))
+            deed = None if row.leaf else Deed(words(row.act), row.at, words(row.actor))
         except (ValueError, IndexError, KeyError, TypeError) as error:
             raise ChangeUnreadable(change=str(mark), fault=str(error)) from error
         if stated is not None:
@@ -325,8 +347,11 @@ def read_changes(ask: Ask, words: Callable[[int], str], after: int, limit: int) 
         elif not is_begun:
             raise ChainMissing(change=str(mark))
         before = row.at, row.first
-        scope = Scope(row.first, row.last, row.records, row.revision)
-        change = numbering.number_change(deed, scope, row.digest, row.salt)
+        if deed is None:
+            change = numbering.number_leaf(row.leaf or b"")
+        else:
+            scope = Scope(row.first, row.last, row.records, row.revision)
+            change = numbering.number_change(deed, scope, row.digest, row.salt)
         if position > after:
             yield change
 
@@ -397,6 +422,13 @@ class ChangeLog:
 
     def begin_epoch(self, epoch: Epoch, at: str, actor: str) -> None:
         """Begin a new epoch; numbers start again at 1. Raises apsw.Error."""
+        chain = self._open_epoch(epoch)
+        change = self._numbering.begin_epoch(epoch, at, actor, urandom(SALT_BYTES))
+        deed = Deed(change.act, at, actor)
+        self._append_row(deed, NOTHING, (change.digest, change.salt), chain)
+
+    def _open_epoch(self, epoch: Epoch) -> bytes:
+        """Begin an epoch with the next change. Return the chain before it."""
         previous = epoch.previous
         named = (None, None, None)
         if previous:
@@ -405,10 +437,39 @@ class ChangeLog:
             "INSERT INTO epochs VALUES(?,?,?,?,?,?)",
             (epoch.epoch, self.position + 1, epoch.reason, *named),
         )
-        chain = begin_chain(epoch)
-        change = self._numbering.begin_epoch(epoch, at, actor, urandom(SALT_BYTES))
-        deed = Deed(change.act, at, actor)
-        self._append_row(deed, NOTHING, (change.digest, change.salt), chain)
+        return begin_chain(epoch)
+
+    def replay_change(self, change: Change, epoch: Epoch | None = None) -> int:
+        """Add a change of another registry with its own number, and return its position.
+
+        `epoch` if it begins one. Raises ChainBroken if it is not the next change of the chain.
+        """
+        numbering = self._numbering
+        before = self._open_epoch(epoch) if epoch else None
+        if before is not None:
+            numbering.restart_at(change.epoch, 0, before)
+        elif self.position % FULL_EVERY == 0:
+            before = numbering.chain
+        deed = Deed(change.act, change.at, change.actor)
+        scope = Scope(change.first, change.last, change.count, change.revision)
+        if change.leaf is not None:
+            numbering.count_leaf(change.leaf)
+        else:
+            numbering.count_change(deed, scope, change.digest)
+        if (numbering.epoch, numbering.number, numbering.chain) != (
+            change.epoch,
+            change.number,
+            change.chain,
+        ):
+            raise ChainBroken(
+                change=str(change.mark), stated=change.chain.hex(), found=numbering.chain.hex()
+            )
+        if change.leaf is None:
+            return self._append_row(deed, scope, (change.digest, change.salt), before)
+        self.position += 1
+        self._rows.append((self.position, pack_leaf(change.leaf, before)))
+        self._before = ("", "")
+        return self.position
 
     def _draw_salt(self) -> bytes:
         """Random bytes, drawn for many changes at once."""

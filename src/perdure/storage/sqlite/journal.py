@@ -30,10 +30,26 @@ import msgspec
 from perdure.errors import Corrupt
 from perdure.ids.pdi import Pdi
 from perdure.ids.pdi_key import encode_number
-from perdure.model.changes import RULE_KEY, TOKEN_KEY, Deed, Epoch, Line, write_token_line
+from perdure.model.changes import (
+    RECONSTRUCTED,
+    RULE,
+    RULE_KEY,
+    TOKEN_KEY,
+    WITHOUT_RECORDS,
+    Deed,
+    Epoch,
+    Line,
+    write_token_line,
+)
 from perdure.model.reading_rules import ReadingRule
 from perdure.model.records import Token
-from perdure.storage.ports import SERIALS_END, JournalBusy, JournalFailed, JournalFull
+from perdure.storage.ports import (
+    SERIALS_END,
+    JournalBusy,
+    JournalFailed,
+    JournalFull,
+    ReplayedChange,
+)
 from perdure.storage.sqlite import opening, reconstruct, rules, sums
 from perdure.storage.sqlite.changelog import ChangeLog
 from perdure.storage.sqlite.decoding import decode_line, make_unreadable
@@ -290,6 +306,9 @@ class SqliteJournal(SqliteRecords):
         """Store a changed record, and move the revision before it to the history."""
         self._fetched.pop(key, None)
         position = self._changes.note_change(deed, ((key, text),), revision)
+        self._revise_placed(key, text, revision, position)
+
+    def _revise_placed(self, key: str, text: str, revision: int, position: int | None) -> None:
         self._only.execute(  # copied in SQL: the trigger compares the exact text
             "INSERT INTO history SELECT key, ?, record, position, sum FROM records WHERE key=?",
             (revision - 1, key),
@@ -298,6 +317,40 @@ class SqliteJournal(SqliteRecords):
             "UPDATE records SET record=?, position=?, sum=? WHERE key=?",
             (text, position, sum_line(key, text, position), key),
         )
+
+    @_in_our_terms
+    def replay_changes(self, changes: Sequence[ReplayedChange]) -> None:
+        """Add changes of another registry, with their numbers and hashes, and what they wrote.
+
+        New records of several changes are inserted together.
+        """
+        self._fetched.clear()
+        waiting: list[tuple[str, str, int | None, int]] = []
+        for one in changes:
+            change = one.change
+            place: int | None = self._changes.replay_change(change, one.epoch)
+            if change.act == RULE:
+                for name, text in one.lines:
+                    number = int(name.removeprefix(RULE_KEY))
+                    total = sum_rule(number, one.subject, text)
+                    self._only.execute(rules.ADD, (number, one.subject, text, total))
+            elif change.act not in WITHOUT_RECORDS:
+                if change.epoch == RECONSTRUCTED:
+                    place = None
+                if change.revision > 1:
+                    self._add_placed(waiting)
+                    for key, text in one.lines:
+                        self._revise_placed(key, text, change.revision, place)
+                else:
+                    waiting += [
+                        (key, text, place, sum_line(key, text, place)) for key, text in one.lines
+                    ]
+        self._add_placed(waiting)
+
+    def _add_placed(self, rows: list[tuple[str, str, int | None, int]]) -> None:
+        if rows:
+            self._only.executemany(_ADD_ALONE, rows)
+            rows.clear()
 
     def _forget_fetched(self, keys: Iterable[str]) -> None:
         """Forget what was fetched under these keys, because the batch writes them."""

@@ -35,6 +35,7 @@ from perdure.model.changes import (
     RULE_KEY,
     TOKEN,
     TOKEN_KEY,
+    WITHHELD,
     ChainHead,
     Change,
     ChangeMark,
@@ -506,6 +507,8 @@ class SqliteRecords:
         There are fewer than the change says if some of them were lost. Raises Corrupt if one of
         them does not have its checksum.
         """
+        if change.act == WITHHELD:
+            return []
         if change.act == BEGIN:
             return [("", one.line) for one in self.list_epochs() if one.epoch == change.epoch]
         position = None

@@ -343,7 +343,8 @@ class SqliteSalvage:
             highest, following = max(highest, position), 0
             with suppress(ValueError, IndexError, KeyError, TypeError):
                 row, chain = unpack_row(data, before)
-                if is_next and words[row.act] and words[row.actor] and (chain or not is_first):
+                is_known = row.leaf or (words[row.act] and words[row.actor])
+                if is_next and is_known and (chain or not is_first):
                     before, following, last = (row.at, row.first), position + 1, position
         del self.problems[known:]  # noted when the rows are copied
         return last

@@ -25,8 +25,7 @@ from perdure.model.changes import (
     Change,
     Epoch,
     attest_line,
-    hash_leaf,
-    make_row,
+    find_leaf,
 )
 from perdure.policy.naming import identify_record
 from perdure.reading.scanning import name_key
@@ -42,7 +41,7 @@ def make_public_row(records: Records, change: Change, epochs: list[Epoch]) -> di
     if change.is_public:
         shown |= _describe_change(records, change, epochs)
     else:
-        shown["leaf"] = hash_leaf(make_row(change)).hex()
+        shown["leaf"] = find_leaf(change).hex()
     return shown | {"chain": change.chain.hex()}
 
 

@@ -24,6 +24,7 @@ from perdure.model.changes import (
     RULE_KEY,
     TOKEN,
     TOKEN_KEY,
+    WITHHELD,
     WITHOUT_RECORDS,
     ChainHead,
     Change,
@@ -173,6 +174,8 @@ class _Walk:
             yield "its epoch names nothing before it, but continues a chain"
 
     def _check_lines(self, change: Change) -> CheckedChange:
+        if change.act == WITHHELD:
+            return CheckedChange(mark=change.mark)
         wanted = change.count or 1
         writes_records = change.act not in WITHOUT_RECORDS
         if change.mark in self._intact:
