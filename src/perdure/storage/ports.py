@@ -251,6 +251,9 @@ class Records(Protocol):
         them is damaged.
         """
 
+    def list_lines(self, changes: Sequence[Change]) -> list[list[Line]]:
+        """The same for each of several changes, which follow each other."""
+
     def find_change(self, key: str, revision: int) -> Change | None:
         """The change that wrote a revision of a record.
 

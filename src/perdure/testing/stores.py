@@ -236,6 +236,9 @@ class MemoryRecords:
     def find_lines(self, change: Change) -> list[Line]:
         return list(self._state.lines[self._find_index(change.mark) - 1])
 
+    def list_lines(self, changes: Sequence[Change]) -> list[list[Line]]:
+        return [self.find_lines(one) for one in changes]
+
     def find_change(self, key: str, revision: int) -> Change | None:
         for change, lines in zip(self._state.changes, self._state.lines, strict=True):
             if change.revision == revision and any(one == key for one, _ in lines):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
+from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
 
@@ -12,11 +13,12 @@ import apsw
 from tests.conftest import TODAY, Desk, text
 
 from perdure.model.changes import Change, ChangeMark
-from perdure.model.commands import Mint, SaveToken
+from perdure.model.commands import Load, LoadRow, Mint, SaveToken
 from perdure.model.records import Location, Token
+from perdure.storage.ports import Records
 from perdure.storage.sqlite.opening import FILE
 from perdure.storage.sqlite.records import SqliteRecords
-from perdure.upkeep.changes.rows import write_full_lines, write_public_line
+from perdure.upkeep.changes.rows import RowWriter
 from perdure.writing.door import Turn
 
 TRIGGERS = "SELECT name FROM sqlite_master WHERE type='trigger'"
@@ -37,6 +39,15 @@ def write(desk: Desk) -> list[Change]:
     return desk.registry.changes()
 
 
+def public_line(records: Records, change: Change) -> bytes:
+    (line,) = RowWriter(records).write_public([change])
+    return line
+
+
+def full_lines(records: Records, change: Change) -> Iterator[bytes]:
+    return RowWriter(records).write_full([change], lambda _, lines: lines, with_import=True)
+
+
 def extended(chain: bytes, row: dict[str, Any]) -> bytes:
     """The chain behind a row of either view, by docs/reference/changes.md."""
     if "leaf" in row:
@@ -53,12 +64,11 @@ def extended(chain: bytes, row: dict[str, Any]) -> bytes:
 def test_both_views_verify_with_the_same_chain(desk: Desk) -> None:
     records = desk.registry.records
     public, full = bytes(32), bytes(32)
-    epochs = records.list_epochs()
     for change in write(desk):
-        row = json.loads(write_public_line(records, change, epochs))
+        row = json.loads(public_line(records, change))
         public = extended(public, row)
         assert row["chain"] == public.hex()
-        row = json.loads(next(write_full_lines(records, change, epochs)))
+        row = json.loads(next(full_lines(records, change)))
         full = extended(full, row)
         assert row["chain"] == full.hex()
     assert public == full
@@ -68,7 +78,7 @@ def test_the_full_view_verifies_what_was_written(desk: Desk) -> None:
     records = desk.registry.records
     seen = []
     for change in write(desk):
-        first, *lines = map(json.loads, write_full_lines(records, change, records.list_epochs()))
+        first, *lines = map(json.loads, full_lines(records, change))
         if change.act in ("begin", "token"):
             assert lines == []
             assert first.get("token") == ("press" if change.act == "token" else None)
@@ -88,7 +98,7 @@ def test_the_full_view_verifies_what_was_written(desk: Desk) -> None:
 
 def test_the_public_view_tells_neither_actors_nor_tokens(desk: Desk) -> None:
     records = desk.registry.records
-    text = b"".join(write_public_line(records, one, records.list_epochs()) for one in write(desk))
+    text = b"".join(public_line(records, one) for one in write(desk))
     assert b"press" not in text
     assert b"salt" not in text
     rows = list(map(json.loads, text.splitlines()))
@@ -108,7 +118,7 @@ def test_a_run_names_its_first_and_last(desk: Desk) -> None:
     done.wait()
     records = desk.registry.records
     change = desk.registry.changes("1.2")[0]
-    row, *lines = map(json.loads, write_full_lines(records, change, records.list_epochs()))
+    row, *lines = map(json.loads, full_lines(records, change))
     assert (row["first"], row["last"], row["count"]) == (f"{TODAY}/2", f"{TODAY}/4", 3)
     assert [one["line"]["id"] for one in lines] == [f"{TODAY}/{number}" for number in (2, 3, 4)]
     keys = [one["key"].encode() for one in lines]
@@ -127,5 +137,20 @@ def test_a_damaged_record_hides_no_change(desk: Desk) -> None:
         connection.execute("UPDATE records SET sum=1 WHERE key LIKE '%/a2'").fetchall()
     with closing(SqliteRecords(desk.root)) as records:
         (change,) = records.list_changes(ChangeMark(1, 2), limit=1)
-        row = json.loads(write_public_line(records, change, records.list_epochs()))
+        row = json.loads(public_line(records, change))
     assert row["name"] == f"{TODAY}/2"
+
+
+def test_of_a_change_that_a_mirror_may_know_in_part_the_row_is_public(desk: Desk) -> None:
+    """A run of names, of which a scope covers only some."""
+    record = b"2026-11-21T12:00:00Z - - https://a.example/"
+    keys = ("oma.eop.gov.us/19970901/~a", "oma.eop.gov.us/19970902/~a")
+    rows = tuple(LoadRow(line=1, key=key, record=record) for key in keys)
+    desk.registry.door.execute_command(Load(rows=rows, last=True))
+    (change,) = desk.registry.changes("1.1")
+    writer = RowWriter(desk.registry.records)
+    row, line = map(
+        json.loads, writer.write_full([change], lambda _, lines: lines[1:], with_import=False)
+    )
+    assert (set(row) & {"actor", "salt"}, row["count"]) == (set(), 2)
+    assert line == {"key": keys[1], "stored": record.decode()}

@@ -19,7 +19,7 @@ from perdure.model.records import Location, Token
 from perdure.storage.sqlite.opening import FILE
 from perdure.storage.sqlite.records import SqliteRecords
 from perdure.storage.sqlite.sums import SUMMED, sum_row
-from perdure.upkeep.changes.rows import write_full_lines
+from perdure.upkeep.changes.rows import RowWriter
 from perdure.upkeep.changes.walking import check_changes
 from perdure.writing.door import Turn
 
@@ -266,4 +266,6 @@ def test_a_damaged_record_is_one_problem_and_is_given_to_no_mirror(
     with closing(SqliteRecords(full.root)) as reader:
         (change,) = [one for one in reader.list_changes(limit=100) if one.first == key]
         with pytest.raises(Corrupt):
-            list(write_full_lines(reader, change, reader.list_epochs()))
+            list(RowWriter(reader).write_full([change], lambda _, lines: lines, with_import=True))
+        (row,) = RowWriter(reader).write_public([change])
+        assert b'"act":"' in row  # a damaged record does not end the public feed

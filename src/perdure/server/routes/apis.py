@@ -488,7 +488,10 @@ CHANGES = (
                 text="the largest number of rows",
                 schema={"type": "integer", "minimum": 1, "maximum": changes.MOST},
             ),
-            Parameter(name="full", text="full rows; the value does not matter"),
+            Parameter(
+                name="full",
+                text="full rows; `full=stored` without the lines that `perdure import` reads",
+            ),
             Parameter(
                 name="Prefer",
                 place="header",

@@ -3,10 +3,10 @@
 How it works: a change has a position, counted from 1 over all epochs, and one row. The table
 `epochs` says at which position each epoch starts. A row holds only the differences from the row
 before: the key without the beginning that both keys share, the time if it differs, the act and the
-actor as numbers in the table `words`, the digest, a checksum of all this, and the salt. In a mirror,
-a row can hold the leaf of a change and nothing else. Every 32nd
-row and the first of each epoch are written in full, with the chain before them, so that reading can
-start there. Records and history have the position of the change that wrote them.
+actor as numbers in the table `words`, the digest, a checksum of all this, and the salt. In a
+mirror, a row can hold the leaf of a change and nothing else. Every 32nd row and the first of each
+epoch are written in full, with the chain before them, so that reading can start there. Records and
+history have the position of the change that wrote them.
 
 What must stay true: rows are only added; only the salt, which is at the end of a row, can be
 removed from it. A position is never used twice.

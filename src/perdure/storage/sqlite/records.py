@@ -36,6 +36,7 @@ from perdure.model.changes import (
     TOKEN,
     TOKEN_KEY,
     WITHHELD,
+    WITHOUT_RECORDS,
     ChainHead,
     Change,
     ChangeMark,
@@ -124,6 +125,8 @@ _SEGMENTS = "SELECT number, length, opened, grows, {} FROM segments ORDER BY num
 PLACE = "position, sum"
 """The columns of `records` that only newer files have."""
 _PRESENT = "SELECT key, record, position, {} FROM records WHERE key=?"
+_PRESENT_SOME = "SELECT key, record, position, {} FROM records WHERE key IN (??)"
+_TOGETHER = 32  # records of one statement
 _PAST = "SELECT key, record, position, {} FROM history WHERE key=? AND revision=?"
 _RUN = """
 SELECT key, record, position, {0} FROM records WHERE key>=? AND key<=? AND position IS ?
@@ -526,6 +529,31 @@ class SqliteRecords:
             return self._find_one_line(change, position)
         scope = (change.first, change.last, position)
         return check_lines(self._fetch_summed(_RUN, scope + scope))
+
+    def list_lines(self, changes: Sequence[Change]) -> list[list[Line]]:
+        """The same for each of several changes: those of one record are looked up together."""
+        last, epochs = self._find_last_position(), Epochs.load_epochs(self._ask_registry)
+        found: dict[tuple[str, int | None], list[Line]] = {}
+        alone: list[tuple[Change, int | None]] = []
+        for change in changes:
+            if change.count == 1 and change.act not in WITHOUT_RECORDS:
+                is_numbered = change.epoch != RECONSTRUCTED
+                place = epochs.find_position(change.mark, last) if is_numbered else None
+                alone.append((change, place))
+        keys = list(dict.fromkeys(change.first for change, _ in alone))
+        for at in range(0, len(keys), _TOGETHER):
+            some = tuple(keys[at : at + _TOGETHER])
+            rows = self._fetch_summed(_PRESENT_SOME.replace("??", ",".join("?" * len(some))), some)
+            for row in rows:
+                found[row[0], row[2]] = check_lines([row])
+        for change, place in alone:
+            if (change.first, place) not in found or place is None:
+                found[change.first, place] = self._find_one_line(change, place)
+        places = {change.mark: place for change, place in alone}
+        return [
+            found[one.first, places[one.mark]] if one.mark in places else self.find_lines(one)
+            for one in changes
+        ]
 
     def find_change(self, key: str, revision: int) -> Change | None:
         """The change that wrote a revision of a record, or None if none with a number did.
