@@ -212,7 +212,9 @@ class Registry:
 
             with self._opening:
                 if self._door is None:
-                    self._door = SharedDoor(self.root, self._make_committer)
+                    self._door = SharedDoor(
+                        self.root, self._make_committer, self.fence.check_no_mirror
+                    )
         return self._door
 
     @cached_property
@@ -341,12 +343,13 @@ class Registry:
                 self.store.open_journal,
                 self.bytes,
                 clock=self.clock,
-                delete_indexes=self._delete_indexes,
+                delete_indexes=self.delete_indexes,
                 learn=self.learn_authorities,
             )
         )
 
-    def _delete_indexes(self, key: str, digests: Collection[str]) -> None:
+    def delete_indexes(self, key: str, digests: Collection[str]) -> None:
+        """Delete what was computed from a record and from these bytes (SHA-512)."""
         self.parts.delete_indexes(digests)  # loads the extractors, which few writers need
         if self.forget_record is not None:
             self.forget_record(key)

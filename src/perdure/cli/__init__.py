@@ -78,6 +78,7 @@ _MODULES = {
     "rebuild": "keeping",
     "backup": "keeping",
     "promote": "promoting",
+    "mirror": "mirroring",
     "changes": "changes",
     "head": "changes",
     "counts": "changes",

@@ -75,6 +75,8 @@ CODES: dict[type[PerdureError], int] = {
     errors.Unavailable: 20,
     errors.ShareUsedUp: 23,
     errors.CopyNotPromoted: 20,
+    errors.MirrorReadOnly: 20,
+    errors.RegistriesDivided: 20,
     errors.MissingLibrary: 20,
     errors.StorageFailed: 21,
     errors.Unauthenticated: 30,

@@ -82,7 +82,9 @@ from perdure.errors.texts import (
 )
 from perdure.errors.unavailable import (
     CopyNotPromoted,
+    MirrorReadOnly,
     MissingLibrary,
+    RegistriesDivided,
     ShareUsedUp,
     ShareUsedUpThere,
     StorageFailed,
@@ -108,6 +110,7 @@ __all__ = [
     "LegallyUnavailable",
     "MalformedIdentifier",
     "MalformedPart",
+    "MirrorReadOnly",
     "MissingLibrary",
     "NoSuchToken",
     "NoSuchVersion",
@@ -124,6 +127,7 @@ __all__ = [
     "PerdureError",
     "PreconditionFailed",
     "RefusedThere",
+    "RegistriesDivided",
     "ShareUsedUp",
     "ShareUsedUpThere",
     "StorageFailed",

@@ -74,6 +74,7 @@ AREAS = (
     "importing",
     "limits",
     "locations",
+    "mirroring",
     "naming",
     "processes",
     "quotas",

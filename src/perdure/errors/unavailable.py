@@ -10,7 +10,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from perdure.errors.root import ReasonedError, SubjectNamed
+from perdure.errors.root import ReasonedError, SubjectNamed, quote
 
 
 class Unavailable(SubjectNamed, ReasonedError):
@@ -84,6 +84,50 @@ class CopyNotPromoted(Unavailable):
     @property
     def reason(self) -> str:
         return f"this is a copy of a registry ({'; '.join(self.signs)}), and a copy writes nothing"
+
+
+class MirrorReadOnly(Unavailable):
+    """This is a mirror of another registry, which takes the writes."""
+
+    code = "mirror-read-only"
+    origin: str
+    """The URL of the registry of which this is a mirror."""
+    what = "writing"
+
+    @property
+    def reason(self) -> str:
+        return f"this is a mirror of {quote(self.origin)}, which takes the writes"
+
+    @property
+    def mend(self) -> str:
+        return (
+            "send the request there; if that registry is lost or stopped for good, "
+            "run 'perdure promote' here"
+        )
+
+
+class RegistriesDivided(Unavailable):
+    """Two registries went on from the same change, so both may have given out the same names."""
+
+    code = "registries-divided"
+    other: str
+    mark: str
+    """The last change that both have."""
+    what = "writing"
+
+    @property
+    def reason(self) -> str:
+        return (
+            f"this registry and {quote(self.other)} have both gone on after change {self.mark}, "
+            "and each may have given out names that the other one has given out, too"
+        )
+
+    @property
+    def mend(self) -> str:
+        return (
+            "stop one of the two for good, then run 'perdure promote --predecessor' with it here; "
+            "see docs/how-to/run-a-mirror.md"
+        )
 
 
 class MissingLibrary(Unavailable):

@@ -1,5 +1,7 @@
 """The fence around copies of a registry: a copy answers, and writes nothing until it is promoted.
 
+A mirror is a copy that another registry writes: its follower alone asks nothing.
+
 How it works: every way to write asks `CopyFence.check_original` before it writes: the write door
 once, under its lock; each change of the web archive; and `init`, if it changes the settings of an
 existing registry. The fence compares the directory with the home that it describes
@@ -18,8 +20,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from perdure.errors import CopyNotPromoted
+from perdure.errors import CopyNotPromoted, MirrorReadOnly
+from perdure.errors.root import quote
 from perdure.storage import home
+from perdure.storage.origin import find_origin
 from perdure.storage.ports import Store, storage_errors
 
 FULL = "full"
@@ -37,20 +41,37 @@ class CopyFence:
 
     def list_signs(self) -> list[str]:
         """Why this directory looks like a copy; empty if it is the registry."""
-        return home.list_signs(
+        signs = home.list_signs(
             self._root,
             self._records,
             machine=self._has_machine,
             directory=self._has_directory,
         )
+        followed = self.find_origin()
+        return [*signs, f"it is a mirror of {quote(followed)}"] if followed else signs
+
+    def find_origin(self) -> str:
+        """The address of the registry of which this is a mirror, or an empty text.
+
+        Raises Corrupt if the file that names it is damaged.
+        """
+        found = find_origin(self._root)
+        return found.url if found else ""
+
+    def check_no_mirror(self) -> None:
+        """Raise MirrorReadOnly if this is a mirror. Raises Corrupt likewise."""
+        followed = self.find_origin()
+        if followed:
+            raise MirrorReadOnly(origin=followed)
 
     def check_original(self) -> None:
-        """Raise CopyNotPromoted if this directory is a copy.
+        """Raise CopyNotPromoted if this directory is a copy, or MirrorReadOnly if it is a mirror.
 
         A directory without a home becomes one. Raises StorageFailed if the system refuses that, or
         to read its description.
         """
         with storage_errors("the home of the registry"):
+            self.check_no_mirror()
             signs = self.list_signs()
             if signs:
                 raise CopyNotPromoted(signs=tuple(signs))

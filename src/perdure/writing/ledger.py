@@ -345,6 +345,10 @@ class Ledger:
         self._revised = True
         return Receipt(outcome=outcome, identifier=str(identifier), revision=new.revision)
 
+    def note_revised(self) -> None:
+        """Note that caches may have what this batch changes."""
+        self._revised = True
+
     def index_equal_names(self) -> list[tuple[str, ...]]:
         """Make the equal names of an older registry findable, once.
 

@@ -229,8 +229,8 @@ def _with_bytes(ledger: Ledger, row: LoadRow) -> str:
     if not _has_more(row):
         return row.record.decode()
     record = promise_contents(row, ledger.now)
-    _log_tombstones(ledger, row.key, None, record)
-    _log_corrections(ledger, row.key, None, record)
+    log_tombstones(ledger, row.key, None, record)
+    log_corrections(ledger, row.key, None, record)
     return stored.encode_stored(_place_bytes(ledger, row.key, record, row.contents)).decode()
 
 
@@ -244,8 +244,8 @@ def _join_row(ledger: Ledger, held: Record, row: LoadRow, by: str, how: Joining)
     if changed == held:
         return False
     ledger.check_alone(identifier, held, changed)
-    _log_tombstones(ledger, row.key, held, changed)
-    _log_corrections(ledger, row.key, held, changed)
+    log_tombstones(ledger, row.key, held, changed)
+    log_corrections(ledger, row.key, held, changed)
     changed = _place_bytes(ledger, row.key, changed, row.contents)
     ledger.revise_record(identifier, held, changed, Outcome.CHANGED, (IMPORT, by))
     return True
@@ -333,7 +333,7 @@ def _place_bytes(
     return replace(record, versions=tuple(versions))
 
 
-def _log_tombstones(ledger: Ledger, key: str, held: Record | None, record: Record) -> None:
+def log_tombstones(ledger: Ledger, key: str, held: Record | None, record: Record) -> None:
     """Write new withdrawals to the segment, so that a rebuild does not undo them."""
     if held is not None and _count_endings(record) > _count_endings(held):
         ledger.note_withdrawn(key, record)
@@ -352,7 +352,7 @@ def _count_endings(record: Record) -> int:
     return sum(one is not None for one in endings)
 
 
-def _log_corrections(ledger: Ledger, key: str, held: Record | None, record: Record) -> None:
+def log_corrections(ledger: Ledger, key: str, held: Record | None, record: Record) -> None:
     """Write new corrections to the segment, so that a rebuild does not lose them."""
     for version in record.versions:
         known = held.version(version.number) if held else None

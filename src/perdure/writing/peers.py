@@ -353,11 +353,18 @@ class _Link:
 class SharedDoor(Door):
     """The write door of a registry directory, whichever process leads.
 
-    `lead` opens the committer; only the process that holds the lock calls it.
+    `lead` opens the committer; only the process that holds the lock calls it. `check` raises an
+    error if no process may lead.
     """
 
-    def __init__(self, root: Path, lead: Callable[[], Committer]) -> None:
+    def __init__(
+        self,
+        root: Path,
+        lead: Callable[[], Committer],
+        check: Callable[[], None] = lambda: None,
+    ) -> None:
         super().__init__()
+        self._check = check
         self._root = root
         self._lead = lead
         self._electing = threading.Lock()
@@ -420,6 +427,7 @@ class SharedDoor(Door):
             while self._committer is None and (self._link is None or self._link.ended):
                 if self._closed:
                     raise Stopping(task="the write door")
+                self._check()
                 if self._take_lock():
                     self._become_leader()
                 elif not self._connect_leader():

@@ -28,7 +28,7 @@ from perdure.policy.rates import Rate
 from perdure.reading.assertions import HeldAssertion
 from perdure.server import pages
 from perdure.server.common import logs
-from perdure.server.common.answers import Answer, Fields, clean_value, make_answer
+from perdure.server.common.answers import Answer, Fields, clean_value, escape_uri, make_answer
 from perdure.server.common.negotiate import choose_type
 from perdure.server.common.request import Request
 from perdure.server.pages.trail import find_page_of
@@ -65,6 +65,8 @@ STATUS: dict[type[PerdureError], HTTPStatus] = {
     # try again
     errors.Unavailable: HTTPStatus.SERVICE_UNAVAILABLE,
     errors.CopyNotPromoted: HTTPStatus.SERVICE_UNAVAILABLE,
+    errors.RegistriesDivided: HTTPStatus.SERVICE_UNAVAILABLE,
+    errors.MirrorReadOnly: HTTPStatus.TEMPORARY_REDIRECT,  # the method stays, and so does the body
     errors.StorageFailed: HTTPStatus.SERVICE_UNAVAILABLE,
     errors.ShareUsedUp: HTTPStatus.TOO_MANY_REQUESTS,
     errors.MissingLibrary: HTTPStatus.NOT_IMPLEMENTED,
@@ -83,6 +85,8 @@ STATUS: dict[type[PerdureError], HTTPStatus] = {
     errors.Corrupt: HTTPStatus.INTERNAL_SERVER_ERROR,
 }
 
+_LASTING = (errors.CopyNotPromoted, errors.RegistriesDivided)
+"""Errors that pass only when an operator acts."""
 _EMPTY_RANGE = "ruling part-range"
 """The rule for a part that ends before it starts: HTTP treats it as an empty range."""
 JSON = "application/problem+json"
@@ -111,7 +115,7 @@ def make_problem(error: PerdureError) -> Problem:
     members = error.as_dict()
     members.pop("code")
     fields: Fields = [_NOT_STORED] if status != HTTPStatus.NOT_FOUND else []
-    if status == HTTPStatus.SERVICE_UNAVAILABLE and not isinstance(error, errors.CopyNotPromoted):
+    if status == HTTPStatus.SERVICE_UNAVAILABLE and not isinstance(error, _LASTING):
         fields.append(_RETRY)
     if isinstance(error, errors.ShareUsedUp):
         fields += write_rate_fields(error.share, Rate(error.limit, DAY), error.wait)
@@ -222,6 +226,8 @@ def no_such_page(path: str) -> Problem:
 def answer_problem(problem: Problem, request: Request) -> Answer:
     """Answer with the problem, as JSON or as a page."""
     vary = (b"vary", b"accept")
+    if problem.code == errors.MirrorReadOnly.code:
+        problem = _lead_to_origin(problem, request)
     if choose_type(request.accept, _OFFERS) == "text/html":
         said = {name: one for name, one in problem.members.items() if _adds_to(problem, one)}
         page = find_page_of(problem.members.get("identifier")) if problem.code in _OF_KNOWN else ""
@@ -242,6 +248,15 @@ def answer_problem(problem: Problem, request: Request) -> Answer:
         **problem.members,
     }
     return make_answer(problem.status, JSON, msgspec.json.encode(document), *problem.fields, vary)
+
+
+def _lead_to_origin(problem: Problem, request: Request) -> Problem:
+    """Add the place at which the same request succeeds."""
+    target = request.raw.decode("ascii")
+    place = f"{problem.members['origin']}/{target.removeprefix('/')}"
+    return msgspec.structs.replace(
+        problem, fields=(*problem.fields, (b"location", escape_uri(place)))
+    )
 
 
 def _adds_to(problem: Problem, value: object) -> bool:

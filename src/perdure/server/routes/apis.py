@@ -14,6 +14,7 @@ from perdure.server.apis import (
     batches,
     capturing,
     changes,
+    contents,
     granting,
     handle_search,
     handles,
@@ -33,6 +34,7 @@ from perdure.server.routes.model import (
     Schema,
     Security,
 )
+from perdure.upkeep.mirroring import wire
 
 _ENTITY: Schema = {"type": "object", "additionalProperties": True}
 _MENTION: Schema = {
@@ -502,6 +504,37 @@ CHANGES = (
         answers=(AnswerShape(status=200, text="The rows.", content={changes.MEDIA_TYPE: TEXT}),),
         problems=(errors.InvalidRequest, errors.Conflict, *_REFUSED),
         security=(Security.BEARER,),
+    ),
+    Route(
+        methods=("POST",),
+        pattern=wire.CONTENTS,
+        handler=contents.send_contents,
+        operation="sendContents",
+        text="bytes for [mirrors](mirrors.md#contents), or proofs that they are here; needs a "
+        "token with the right `mirror`",
+        shown="POST /contents",
+        section="pages",
+        body=BodyShape(
+            text="A JSON object per line: the key of a record, a version and a format.",
+            content={changes.MEDIA_TYPE: TEXT},
+        ),
+        answers=(
+            AnswerShape(
+                status=200,
+                text="For each, a line of JSON, and then as many bytes as it says.",
+                content={wire.MEDIA_TYPE: TEXT},
+            ),
+        ),
+        problems=(
+            *_REFUSED,
+            errors.InvalidRequest,
+            errors.TooLarge,
+            errors.DigestMismatch,
+            errors.Incomplete,
+            errors.ContentNotSupported,
+        ),
+        security=_BY_TOKEN,
+        is_open=False,
     ),
 )
 

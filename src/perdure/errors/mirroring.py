@@ -1,0 +1,67 @@
+"""Errors about mirrors: ask the origin, mend the connection, or decide about a contradiction."""
+
+from __future__ import annotations
+
+from perdure.errors.invalid import InvalidRequest
+from perdure.errors.rights import Conflict
+from perdure.errors.root import FaultQuoted, UrlQuoted, quote
+from perdure.errors.unavailable import Unavailable
+
+
+class OriginUnusable(FaultQuoted, UrlQuoted, Unavailable):
+    """The origin of a mirror, or another mirror, cannot be reached or gives a wrong answer."""
+
+
+class OriginContradicts(Conflict):
+    """The origin of a mirror contradicts what it said before, or its own rules."""
+
+    origin: str
+    mark: str
+    """The change at which the mirror stopped."""
+    fault: str
+
+    @property
+    def reason(self) -> str:
+        return (
+            f"{quote(self.origin)} contradicts what it said before: {self.fault}; find out why. "
+            "'perdure mirror status' shows the evidence, 'perdure mirror accept --reason TEXT' "
+            "goes on"
+        )
+
+
+class NotMirror(InvalidRequest):
+    """The directory is not a mirror."""
+
+    what = "the mirror"
+    directory: str
+
+    @property
+    def reason(self) -> str:
+        return f"{quote(self.directory)} is not a mirror; 'perdure mirror add URL' makes one"
+
+
+class MirrorOccupied(InvalidRequest):
+    """The directory of a new mirror has a registry already."""
+
+    what = "the mirror"
+    directory: str
+
+    @property
+    def reason(self) -> str:
+        return (
+            f"{quote(self.directory)} has a registry already, and a mirror needs a directory of "
+            "its own; name an empty one with -C"
+        )
+
+
+class NothingToAccept(InvalidRequest):
+    """The mirror has not stopped at a contradiction."""
+
+    what = "the acceptance"
+    reason = "the mirror has not stopped at a contradiction; see 'perdure mirror status'"
+
+
+class OriginSpelling(UrlQuoted, InvalidRequest):
+    """The origin of a mirror is not the address of a registry."""
+
+    reason = "it must be an http(s) URL without a query, such as https://id.example.org"

@@ -1,0 +1,78 @@
+"""The right to mirror: which changes, records and bytes the bearer of a token may have.
+
+What must stay true: a mirror gets nothing that is outside a scope of its token, or of a token from
+which it was granted; of changes to tokens it gets the hash alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from perdure.errors import Forbidden
+from perdure.errors.credentials import RightMissing
+from perdure.model import stored
+from perdure.model.changes import BEGIN, RULE, WITHOUT_RECORDS, Change, Line
+from perdure.model.records import Record, Token
+from perdure.policy import rights
+from perdure.policy.naming import identify_record
+from perdure.server.common import auth
+from perdure.server.common.request import Request
+from perdure.server.common.service import Service
+
+RIGHT = "mirror"
+
+
+class MirrorRights:
+    """The rights of one mirror at one moment."""
+
+    def __init__(self, chain: tuple[Token, ...], now: str) -> None:
+        """`chain`: the token of the mirror, and the tokens from which it was granted."""
+        self._chain = chain
+        self._now = now
+        self.name = chain[0].name
+        granting = all("delegate" in one.operations for one in chain[1:])
+        self.covers_all = granting and all(map(_covers_all, chain))
+        """True if it may have everything but tokens: only then may it see the reading rules."""
+
+    def select_lines(self, change: Change, lines: Sequence[Line]) -> Sequence[Line] | None:
+        """The lines of a change that the mirror may have; None if it may only see that it exists.
+
+        A change that wrote no record has its one line, or none.
+        """
+        if change.act == BEGIN:
+            return lines
+        if change.act in WITHOUT_RECORDS:
+            return lines if change.act == RULE and self.covers_all else None
+        if self.covers_all:
+            return lines
+        shown = [line for line in lines if self.may_mirror(line[0], stored.decode_stored(line[1]))]
+        return shown or None
+
+    def may_mirror(self, key: str, record: Record) -> bool:
+        """Return True if the mirror may have a record and its bytes."""
+        if self.covers_all:
+            return True
+        what = rights.make_object(identify_record(key, record))
+        try:
+            rights.check_right(self._chain, RIGHT, what, self._now)
+        except Forbidden:
+            return False
+        return True
+
+
+def check_mirror(service: Service, request: Request) -> MirrorRights:
+    """Return the rights of the mirror that asks. Raises Unauthenticated or Forbidden."""
+    token = auth.find_bearer(service, request)
+    chain = tuple(service.bearers.trace_chain(token)) if token.granted_by else (token,)
+    now = auth.current_time(service)
+    for one in chain:
+        rights.check_valid(one, now)
+    if RIGHT not in token.operations:
+        raise RightMissing(who=token.name, needed=RIGHT)
+    return MirrorRights(chain, now)
+
+
+def _covers_all(token: Token) -> bool:
+    """True if a token is about all names."""
+    is_dated = token.first_day or token.last_day
+    return RIGHT in token.operations and "*" in token.authorities and not is_dated

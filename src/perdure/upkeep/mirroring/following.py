@@ -1,0 +1,388 @@
+"""Follows an origin: the loop that keeps a mirror up to date.
+
+How it works: the mirror's own last change says where it stands, because records and changes are
+written together. It asks the origin for the changes after that one, waits there if there is none,
+fetches the bytes that they bring, and replays them (`perdure.writing.replaying`). If the process is
+killed at any moment, the next one goes on at the last durable change.
+
+If the origin does not know the last change of the mirror, or sends one that breaks a rule, the
+mirror stops: it goes on serving what it has, keeps the two rows that contradict each other, and
+says so at `/readyz`, in the metrics and in its status, until an operator decides.
+
+What must stay true: the mirror never goes back and never skips; nothing that contradicts what it
+has replaces it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+import msgspec
+
+from perdure.errors.mirroring import NotMirror, OriginContradicts, OriginUnusable
+from perdure.errors.processes import HasWriter
+from perdure.errors.root import quote
+from perdure.model.changes import RULE, TOKEN, ChainHead, ChangeMark
+from perdure.model.commands import Content
+from perdure.model.mirroring import BrokenRule, Contradiction, MirroredChange, SoughtContent
+from perdure.model.timestamps import format_timestamp
+from perdure.policy import replaying
+from perdure.registry import Registry
+from perdure.storage.durable import WRITE_LOCK, hold_lock
+from perdure.storage.origin import (
+    MirrorState,
+    Origin,
+    find_origin,
+    load_secret,
+    load_state,
+    save_state,
+)
+from perdure.storage.ports import Records, storage_errors
+from perdure.upkeep.mirroring.client import OriginForgets, RegistryClient
+from perdure.upkeep.mirroring.wire import show_row
+from perdure.writing.replaying import Replayer
+
+PAGE = 1000
+"""Changes that are asked for together."""
+WAIT = 30
+"""Seconds that a request for changes waits for one."""
+_PAUSES = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
+"""Seconds between attempts while the origin does not answer."""
+_SAVE_EVERY = 1.0  # seconds
+_MOST_BYTES = 64 << 20
+"""Bytes of one batch: they are in memory if they are short."""
+
+
+class FollowedPage(msgspec.Struct, frozen=True, kw_only=True):
+    """What a step of a mirror did."""
+
+    at: ChangeMark | None
+    """Its last change."""
+    replayed: int
+    """Changes of this step."""
+    behind: int | None
+    """Changes that the origin has more, as far as it told; None if they are in a later epoch."""
+
+
+def count_behind(origin_head: ChangeMark | None, head: ChainHead | None) -> int | None:
+    """Return how many changes an origin has more than its mirror; None if that is unknown."""
+    if origin_head is None:
+        return None
+    if head is None:
+        return origin_head.number if origin_head.epoch == 1 else None
+    return origin_head.number - head.number if origin_head.epoch == head.epoch else None
+
+
+class MirrorFollower:
+    """Runs the mirror in a registry directory. Use it as a context manager.
+
+    It is the only process that writes there. Raises NotMirror, HasWriter if another process
+    follows already, and the errors of opening the registry.
+    """
+
+    def __init__(self, registry: Registry, *, client: RegistryClient | None = None) -> None:
+        origin = find_origin(registry.root)
+        if origin is None:
+            raise NotMirror(directory=str(registry.root))
+        self.origin: Origin = origin
+        self._registry = registry
+        self._root: Path = registry.root
+        self._client = client or RegistryClient(origin.url, load_secret(registry.root))
+        state = load_state(registry.root)
+        self.state = state or MirrorState(at=self._now(), verdict="following")
+        self._saved = 0.0
+        self._opened = ExitStack()
+
+    def __enter__(self) -> MirrorFollower:
+        with ExitStack() as opened, storage_errors("the registry"):
+            used = HasWriter(used=quote(self._root))
+            opened.enter_context(hold_lock(self._root / WRITE_LOCK, used))
+            settings = self._registry.settings
+            self._replayer = Replayer(
+                self._root,
+                self._registry.store.open_journal(self._root),
+                self._registry.bytes,
+                segment_bytes=settings.segment_bytes,
+                now=self._now(),
+                delete_indexes=self._registry.delete_indexes,
+                accepted={one.chain: one.rule for one in self.origin.accepted},
+            )
+            opened.callback(self._replayer.close)
+            opened.callback(self._client.close)
+            self._opened = opened.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._opened.close()
+
+    def _now(self) -> str:
+        return format_timestamp(self._registry.clock())
+
+    # Steps
+    # -----
+
+    def catch_up(self) -> Iterator[FollowedPage]:
+        """Replay all changes that the origin has. Iterate to the end.
+
+        Raises OriginUnusable, OriginContradicts, StorageFailed, Unavailable.
+        """
+        while (done := self.follow_once(wait=0)).replayed:
+            yield done
+        yield done
+
+    def follow(self, is_wanted: Callable[[], bool], *, pause: Callable[[float], None]) -> None:
+        """Follow the origin as long as it is wanted, whether it can be reached or not.
+
+        Raises OriginContradicts, StorageFailed, Unavailable.
+        """
+        failures = 0
+        while is_wanted():
+            try:
+                self.follow_once(wait=WAIT)
+                failures = 0
+            except OriginUnusable:
+                pause(_PAUSES[min(failures, len(_PAUSES) - 1)])
+                failures += 1
+
+    def follow_once(self, *, wait: int) -> FollowedPage:
+        """Replay one page of changes; wait so many seconds for the first one.
+
+        Raises OriginUnusable, OriginContradicts, StorageFailed, Unavailable.
+        """
+        self._check_stopped()
+        head = self._replayer.head
+        mark = head.mark if head else None
+        try:
+            page = self._client.fetch_changes(mark, limit=PAGE, wait=wait)
+            self._replay(page.changes)
+        except OriginForgets:
+            self._stop(self._find_fork(head))
+        except OriginUnusable as error:
+            self._note(verdict="unreachable", fault=error.fault, is_urgent=True)
+            raise
+        except BrokenRule as broken:
+            self._stop(self._describe_breach(broken, head))
+        reached = self._replayer.head
+        now = time.time()
+        is_even = reached is not None and page.head is not None and page.head <= reached.mark
+        self._note(
+            verdict="following",
+            fault="",
+            origin_head=str(page.head) if page.head else self.state.origin_head,
+            asked=now,
+            caught_up=now if is_even or not page.changes else self.state.caught_up,
+            is_urgent=is_even or not page.changes,
+        )
+        return FollowedPage(
+            at=reached.mark if reached else None,
+            replayed=len(page.changes),
+            behind=count_behind(page.head, reached),
+        )
+
+    def _replay(self, page: Sequence[MirroredChange]) -> None:
+        for mirrored in page:
+            self._check_scope(mirrored)
+        for some in self._split_page(page):
+            sought = dict.fromkeys(self._list_sought(some))
+            contents = self._fetch_contents(list(sought))
+            self._replayer.replay_page(some, contents, self._now())
+
+    def _check_scope(self, mirrored: MirroredChange) -> None:
+        """Check that the origin withholds nothing that this mirror was promised."""
+        change = mirrored.change
+        if mirrored.is_whole or change.leaf is not None or change.act in (TOKEN, RULE):
+            return
+        if self.origin.is_whole and not self._is_accepted(mirrored):
+            fault = "it was withheld, although this is a mirror of everything"
+            raise BrokenRule(replaying.MISSING, fault, change=change)
+
+    def _is_accepted(self, mirrored: MirroredChange) -> bool:
+        chain = mirrored.change.chain.hex()
+        return any(one.chain == chain for one in self.origin.accepted)
+
+    def _split_page(self, page: Sequence[MirroredChange]) -> Iterator[list[MirroredChange]]:
+        """Split a page so that the bytes of each batch have a bound."""
+        some: list[MirroredChange] = []
+        length = 0
+        for mirrored in page:
+            own = sum(one.length for one in self._list_sought((mirrored,)))
+            if some and length + own > _MOST_BYTES:
+                yield some
+                some, length = [], 0
+            some.append(mirrored)
+            length += own
+        if some:
+            yield some
+
+    def _list_sought(self, page: Sequence[MirroredChange]) -> Iterator[SoughtContent]:
+        try:
+            yield from self._replayer.list_sought(page)
+        except (msgspec.DecodeError, TypeError, ValueError) as error:
+            fault = f"a record cannot be read: {error}"
+            raise BrokenRule(replaying.UNREADABLE, fault, change=page[0].change) from error
+
+    # Bytes
+    # -----
+
+    def _fetch_contents(self, sought: list[SoughtContent]) -> dict[SoughtContent, Content]:
+        """Fetch bytes from the origin, or else from other mirrors.
+
+        What no one has is left out: a later change withdraws it, or a comparison repairs it. Raises
+        OriginUnusable if bytes are wrong everywhere.
+        """
+        found: dict[SoughtContent, Content] = {}
+        missing: dict[SoughtContent, str] = {}
+        if not sought:
+            return found
+        incoming = self._root / "incoming"
+        for one, content in self._client.fetch_contents(sought, incoming):
+            if isinstance(content, str):
+                missing[one] = content
+            else:
+                found[one] = content
+        for url in self.origin.sources:
+            wanted = [one for one, why in missing.items() if why not in _GONE]
+            if not wanted:
+                break
+            self._fetch_elsewhere(url, wanted, found)
+            for one in found:
+                missing.pop(one, None)
+        for one, why in missing.items():
+            if why == "wrong":
+                fault = f"it sends other bytes than the {one.sha512[:16]}… that it promised"
+                raise OriginUnusable(url=self.origin.url, fault=fault)
+        return found
+
+    def _fetch_elsewhere(
+        self, url: str, wanted: list[SoughtContent], found: dict[SoughtContent, Content]
+    ) -> None:
+        """Fetch bytes from another mirror, as every reader can: it gets no secret."""
+        client = RegistryClient(url)
+        try:
+            for one in wanted:
+                content = client.fetch_published(one, self._root / "incoming")
+                if not isinstance(content, str):
+                    found[one] = content
+        except OriginUnusable:
+            return
+        finally:
+            client.close()
+
+    # Stopping
+    # --------
+
+    def _check_stopped(self) -> None:
+        found = self.state.contradiction
+        if found is not None:
+            raise OriginContradicts(
+                identifier=f"change {found.mark}",
+                origin=self.origin.url,
+                mark=found.mark,
+                fault=found.fault,
+            )
+
+    def _stop(self, found: Contradiction) -> None:
+        """Keep the evidence, and raise OriginContradicts."""
+        found = msgspec.structs.replace(found, at=self._now())
+        self._note(verdict="stopped", contradiction=found, is_urgent=True)
+        self._check_stopped()
+
+    def _describe_breach(self, broken: BrokenRule, head: ChainHead | None) -> Contradiction:
+        change = broken.change
+        mirrored = MirroredChange(change=change) if change is not None else None
+        last = find_row(self._registry.records, head)
+        if broken.rule == replaying.CHAIN and head is not None:
+            return self._find_fork(head)
+        return Contradiction(
+            rule=broken.rule,
+            fault=broken.fault,
+            mark=str(change.mark) if change is not None else "0.0",
+            ours=show_row(last) if last else None,
+            theirs=show_row(mirrored) if mirrored else None,
+        )
+
+    def _find_fork(self, head: ChainHead | None) -> Contradiction:
+        """Find the first change that is another one in the origin. Raises OriginUnusable."""
+        records = self._registry.records
+        known = _KnownMarks(records, head)
+        low, high = 0, len(known)  # the first `low` are the same; at `high` they differ
+        while low < high:
+            middle = (low + high) // 2
+            if self._has_same(records, known[middle]):
+                low = middle + 1
+            else:
+                high = middle
+        mark = known[low] if low < len(known) else ChangeMark(0, 0)
+        ours = _read_change(records, mark)
+        theirs = self._read_theirs(mark)
+        gone = "it no longer has this change" if theirs is None else "it has another change there"
+        return Contradiction(
+            rule=replaying.FORK,
+            fault=f"the past was rewritten from change {mark} on: {gone}",
+            mark=str(mark),
+            ours=show_row(ours) if ours else None,
+            theirs=show_row(theirs) if theirs else None,
+        )
+
+    def _has_same(self, records: Records, mark: ChangeMark) -> bool:
+        ours, theirs = _read_change(records, mark), self._read_theirs(mark)
+        return ours is not None and theirs is not None and ours.change.head == theirs.change.head
+
+    def _read_theirs(self, mark: ChangeMark) -> MirroredChange | None:
+        before = ChangeMark(mark.epoch, mark.number - 1)
+        try:
+            found = self._client.fetch_changes(before, limit=1).changes
+        except OriginForgets:
+            return None
+        return found[0] if found and found[0].change.mark == mark else None
+
+    def _note(self, *, is_urgent: bool, **fields: object) -> None:
+        """Save the state, at most once a second unless it is urgent."""
+        now = time.monotonic()
+        changed = msgspec.structs.replace(self.state, at=self._now(), **fields)
+        is_new = changed.verdict != self.state.verdict
+        self.state = changed
+        if is_new or is_urgent or now - self._saved >= _SAVE_EVERY:
+            self._saved = now
+            save_state(self._root, changed, durably=changed.contradiction is not None)
+
+
+class _KnownMarks(Sequence[ChangeMark]):
+    """The marks of all changes of a mirror, in order."""
+
+    def __init__(self, records: Records, head: ChainHead | None) -> None:
+        epochs = records.list_epochs()
+        ends = [one.previous.number if one.previous else 0 for one in epochs[1:]]
+        ends.append(head.number if head else 0)
+        self._counts = [(one.epoch, end) for one, end in zip(epochs, ends, strict=False)]
+
+    def __len__(self) -> int:
+        return sum(count for _, count in self._counts)
+
+    def __getitem__(self, index: int) -> ChangeMark:  # type: ignore[override]  # no slices
+        for epoch, count in self._counts:
+            if index < count:
+                return ChangeMark(epoch, index + 1)
+            index -= count
+        raise IndexError(index)
+
+
+_GONE = frozenset(("withdrawn", "erased", "forbidden"))
+"""Reasons for which no one may have the bytes."""
+
+
+def find_row(records: Records, head: ChainHead | None) -> MirroredChange | None:
+    """The last change of a mirror."""
+    return _read_change(records, head.mark) if head else None
+
+
+def _read_change(records: Records, mark: ChangeMark) -> MirroredChange | None:
+    before = ChangeMark(mark.epoch, max(mark.number - 1, 0))
+    found = records.list_changes(before, limit=1)
+    if not found or found[0].mark != mark:
+        return None
+    epoch = next((one for one in records.list_epochs() if one.epoch == mark.epoch), None)
+    return MirroredChange(change=found[0], epoch=epoch if mark.number == 1 else None)

@@ -1,0 +1,555 @@
+"""Replays the changes of an origin in its mirror: the only way in which a mirror writes.
+
+How it works: a page of changes is one batch. Each change is checked against the rules
+(`perdure.policy.replaying`) and against its own digest. The stored lines of an origin have no
+places of bytes; here each representation gets the place that it has in the mirror: that of the
+revision before, or that of bytes that were fetched. Bytes that cannot be had any more, because a
+later change withdraws them, stay without a place.
+
+A withdrawal deletes what was computed from the bytes, and an erasure overwrites them, in the same
+way and with the same notes as in the origin (`perdure.writing.silencing`).
+
+What must stay true: records and changes of a page become durable together, after their bytes; a
+change that breaks a rule is not written, nor is any after it; nothing is fetched again that the
+mirror has.
+# ruling: tombstone-silence
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from itertools import count
+from pathlib import Path
+
+import msgspec
+
+from perdure.errors import PerdureError
+from perdure.ids.keys import spell_key
+from perdure.model import stored
+from perdure.model.changes import (
+    RULE,
+    WITHHELD,
+    WITHOUT_RECORDS,
+    ChainHead,
+    Change,
+    ChangeMark,
+    Line,
+    attest_line,
+    digest_attested,
+    find_leaf,
+    link_change,
+)
+from perdure.model.commands import NOWHERE, Content
+from perdure.model.mirroring import BrokenRule, MirroredChange, SoughtContent
+from perdure.model.reading_rules import ReadingRule
+from perdure.model.records import Blank, Record, Representation
+from perdure.model.references import list_references
+from perdure.policy import erasing, replaying
+from perdure.policy.naming import are_serial_names, identify_record, spell_full_name
+from perdure.policy.reading_rules import read_rule
+from perdure.policy.replaying import ReplayRules
+from perdure.policy.showing import find_withdrawal
+from perdure.storage.byte_ports import Blanking, Bytes
+from perdure.storage.ports import Journal, JournalError, ReplayedChange
+from perdure.storage.reference_hashes import hash_references, reference_hash
+from perdure.writing.ledger import Ledger
+from perdure.writing.load import log_corrections, log_tombstones
+from perdure.writing.silencing import DeleteIndexes, Silencing, SilencingQueue, digest_rest
+
+_ERASE = "erase"
+_PLACELESS = re.compile(r'"segment":0,"offset":0')
+_UNNAMED = Record()  # a record whose key spells the name
+_decode_rule = msgspec.json.Decoder(ReadingRule).decode
+Contents = Mapping[SoughtContent, Content]
+
+
+class Replayer:
+    """Writes the changes of an origin. One process owns it, under the write lock."""
+
+    def __init__(
+        self,
+        root: Path,
+        journal: Journal,
+        held: Bytes,
+        *,
+        segment_bytes: int,
+        now: str,
+        delete_indexes: DeleteIndexes,
+        accepted: Mapping[str, str] | None = None,
+    ) -> None:
+        """It owns the journal from now on. `accepted`: by its chain, the rule that a change may
+        break. Raises as `Ledger`."""
+        self._accepted = accepted or {}
+        self._ledger = Ledger(root, journal, held, segment_bytes=segment_bytes, now=now)
+        self._bytes = held
+        self._queue = SilencingQueue(
+            root, held, delete_indexes=delete_indexes, erase_captures=lambda _: []
+        )
+        self._rules = ReplayRules()
+        self._queue.finish(journal.find_record)
+        for epoch in journal.list_epochs()[-1:]:
+            (begun,) = journal.list_changes(ChangeMark(epoch.epoch, 0), limit=1)
+            self._rules.begin_epoch(epoch, begun.at)
+
+    @property
+    def head(self) -> ChainHead | None:
+        """The last change that was replayed."""
+        return self._ledger.journal.find_head()
+
+    def list_sealable(self, now: str) -> list[int]:
+        """Segments that receive no more records and are not sealed yet."""
+        return self._ledger.list_sealable(now)
+
+    def close(self) -> None:
+        self._ledger.close()
+
+    # What a page needs
+    # -----------------
+
+    def list_sought(self, page: Sequence[MirroredChange]) -> Iterator[SoughtContent]:
+        """Yield the bytes that these changes bring, and that are served as far as they say."""
+        for mirrored in page:
+            if mirrored.change.act in WITHOUT_RECORDS:
+                continue
+            for key, text in mirrored.lines:
+                yield from self._list_sought_of(key, text)
+
+    def _list_sought_of(self, key: str, text: str) -> Iterator[SoughtContent]:
+        if text[:1] == stored.DOCUMENT:
+            line = stored.parse_document_line(text)
+            if line is not None:
+                yield SoughtContent(key, 1, line.format, line.sha512, int(line.length))
+            return
+        if text[:1] != stored.JSON or '"segment":' not in text:
+            return
+        record = stored.decode_stored(text)
+        before = self._ledger.journal.find_record(key)
+        for number, one in _list_held(record):
+            known = _find_held(before, number, one.format)
+            if known is None and _is_served(record, number, one):
+                yield SoughtContent(key, number, one.format, one.sha512, one.length)
+
+    # A page
+    # ------
+
+    def replay_page(self, page: Sequence[MirroredChange], contents: Contents, now: str) -> None:
+        """Write changes, with the bytes that were fetched, and make them durable.
+
+        Raises BrokenRule, with the change, if one breaks a rule: then none is written. Raises
+        StorageFailed or Unavailable if the storage fails.
+        """
+        ledger = self._ledger
+        if ledger.broken:
+            raise ledger.broken
+        try:
+            ledger.begin_batch(now)
+            replayed = _Page(
+                ledger, self._bytes, self._rules, self._queue, contents, now, self._accepted
+            )
+            replayed.write(page)
+            ledger.write_batch()
+        except (OSError, PerdureError, BrokenRule, JournalError) as error:
+            self._rules.forget_serials()
+            failure = ledger.undo_batch(error)
+            if failure is not None:
+                raise failure from error
+            raise
+        ledger.tidy_up()
+        if replayed.silences:
+            self._queue.finish(ledger.journal.find_record)
+
+
+class _Page:
+    """The changes of one batch."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        held: Bytes,
+        rules: ReplayRules,
+        queue: SilencingQueue,
+        contents: Contents,
+        now: str,
+        accepted: Mapping[str, str],
+    ) -> None:
+        self._ledger, self._bytes, self._rules, self._queue = ledger, held, rules, queue
+        self._contents, self._now, self._accepted = contents, now, accepted
+        self._journal = ledger.journal
+        self._pending: dict[str, str] = {}  # stored forms of this page, by key
+        self._waiting: list[ReplayedChange] = []
+        self._refers: list[tuple[int, str]] = []
+        self._redactions: list[tuple[str, Callable[[str], str]]] = []
+        self._chain = b""
+        self.silences = False
+        """True if something is to be done after the batch."""
+
+    def write(self, page: Sequence[MirroredChange]) -> None:
+        head = self._journal.find_head()
+        self._chain = bytes.fromhex(head.chain) if head else bytes(32)
+        self._journal.prefetch_records(
+            [one.lines[0][0] for one in page if len(one.lines) == 1 and not _is_bare(one.change)]
+        )
+        for mirrored in page:
+            self._check_chain(mirrored)
+            self._replay_change(mirrored)
+        self._flush_changes()
+
+    def _check_chain(self, mirrored: MirroredChange) -> None:
+        """Check that a change continues the chain, and wrote what its digest says."""
+        change = mirrored.change
+        chain = link_change(self._chain, change)
+        if chain != change.chain:
+            raise BrokenRule(replaying.CHAIN, "it does not continue the chain", change=change)
+        self._chain = chain
+        if mirrored.epoch is not None:
+            self._check_digest(change, (("", mirrored.epoch.line),))
+        elif mirrored.lines or (mirrored.is_whole and not _is_bare(change)):
+            with self._accepting(change):
+                self._check_scope(mirrored)
+
+    @contextmanager
+    def _accepting(self, change: Change) -> Iterator[None]:
+        """Go on after a broken rule if an operator accepted that this change breaks it."""
+        try:
+            yield
+        except BrokenRule as broken:
+            if self._accepted.get(change.chain.hex()) != broken.rule:
+                raise
+
+    def _check_scope(self, mirrored: MirroredChange) -> None:
+        change, lines = mirrored.change, mirrored.lines
+        if not mirrored.is_whole:
+            inside = all(change.first <= key <= change.last for key, _ in lines)
+            if not inside or len(lines) >= change.count:
+                raise BrokenRule(replaying.DIGEST, "it wrote other records", change=change)
+            return
+        ends = (lines[0][0], lines[-1][0]) if lines else ()
+        if len(lines) != change.count or ends != (change.first, change.last):
+            fault = f"it wrote {change.count} records, but {len(lines)} of them were sent"
+            raise BrokenRule(replaying.MISSING, fault, change=change)
+        self._check_digest(change, lines)
+
+    def _check_digest(self, change: Change, lines: Sequence[Line]) -> None:
+        """Compare lines with their digest. Without its salt, nothing can be compared."""
+        if change.salt is None:
+            return
+        if digest_attested(change.salt, change.actor, lines) != change.digest:
+            raise BrokenRule(
+                replaying.DIGEST, "what it wrote does not have its digest", change=change
+            )
+
+    def _replay_change(self, mirrored: MirroredChange) -> None:
+        change = mirrored.change
+        if mirrored.epoch is not None:
+            self._rules.begin_epoch(mirrored.epoch, change.at)
+            self._waiting.append(ReplayedChange(change, (), mirrored.epoch))
+        elif change.act == RULE:
+            self._replay_rule(mirrored)
+        elif _is_bare(change):
+            self._waiting.append(ReplayedChange(_keep_leaf(change)))
+        else:
+            kept = change if mirrored.lines else _keep_leaf(change)
+            try:
+                lines = self._place_lines(change, mirrored.lines)
+            except BrokenRule as broken:
+                if self._accepted.get(change.chain.hex()) != broken.rule:
+                    raise
+                kept, lines = _keep_leaf(change), []  # what the mirror has stays
+            except (msgspec.DecodeError, TypeError, ValueError) as error:
+                fault = f"a record cannot be read: {error}"
+                raise BrokenRule(replaying.UNREADABLE, fault, change=change) from error
+            self._waiting.append(ReplayedChange(kept, lines))
+
+    def _replay_rule(self, mirrored: MirroredChange) -> None:
+        change = mirrored.change
+        try:
+            (line,) = mirrored.lines
+            rule = _decode_rule(line[1])
+            subject = read_rule(rule).key
+        except (msgspec.DecodeError, ValueError, PerdureError) as error:
+            fault = f"a reading rule cannot be read: {error}"
+            raise BrokenRule(replaying.UNREADABLE, fault, change=change) from error
+        self._waiting.append(ReplayedChange(change, mirrored.lines, subject=subject))
+        self._ledger.note_revised()
+
+    def _place_lines(self, change: Change, lines: Sequence[Line]) -> list[Line]:
+        """Check what a change wrote, and return it with the places that its bytes have here."""
+        if change.revision > 1:
+            return [self._revise_record(change, key, text) for key, text in lines]
+        if not lines:
+            return []
+        self._check_unknown(change, lines)
+        with self._accepting(change):
+            self._rules.check_new(change, lines, self._find_last_serial)
+        if not are_serial_names([key for key, _ in lines]):
+            for key, text in lines:
+                _check_name(change, key, text)
+        placed = [self._add_record(change, key, text) for key, text in lines]
+        self._pending.update(placed)
+        return placed
+
+    def _check_unknown(self, change: Change, lines: Sequence[Line]) -> None:
+        if len(lines) == 1:
+            key = lines[0][0]
+            is_known = key in self._pending or self._journal.find_stored(key) is not None
+        else:
+            self._flush_changes()
+            keys = [key for key, _ in lines]
+            is_known = not self._ledger.is_empty(keys[0], keys[-1]) and any(
+                self._journal.find_stored(key) is not None for key in keys
+            )
+        if is_known:
+            name = spell_key(lines[0][0])
+            fault = f"{name} or a name after it was given out again"
+            raise BrokenRule(replaying.REBOUND, fault, change=change)
+
+    def _find_last_serial(self, day: str) -> int:
+        self._flush_changes()
+        return self._journal.find_last_serial(day)
+
+    def _add_record(self, change: Change, key: str, text: str) -> Line:
+        if text[:1] in (stored.DOCUMENT, stored.JSON) and attest_line(text) != text:
+            raise ValueError("it has places of bytes")
+        if text[:1] == stored.DOCUMENT:
+            return key, self._place_document(key, text)
+        if text[:1] != stored.JSON:
+            short = stored.parse_short_line(text)
+            if short is not None:
+                self._refers.append((hash_references((short.reference,))[0], key))
+            return key, text
+        record = stored.decode_stored(text)
+        if record.revision != 1:
+            fault = f"revision {record.revision} of a new name"
+            raise BrokenRule(replaying.REVISION, fault, change=change)
+        placed = self._place_record(change, key, text, record, None)
+        log_tombstones(self._ledger, key, None, record)
+        log_corrections(self._ledger, key, None, record)
+        return key, placed
+
+    def _place_document(self, key: str, text: str) -> str:
+        line = stored.parse_document_line(text)
+        if line is None:
+            raise ValueError(text)
+        self._refers.append((hash_references((f"sha512:{line.sha512}",))[0], key))
+        sought = SoughtContent(key, 1, line.format, line.sha512, int(line.length))
+        content = self._contents.get(sought)
+        if content is None:
+            return text
+        content = msgspec.structs.replace(
+            content,
+            media_type=line.media_type,
+            charset=None if line.charset == stored.NONE else line.charset,
+            language=None if line.language == stored.NONE else line.language,
+        )
+        name = spell_full_name(key, _UNNAMED, 1, line.format)
+        placed = self._ledger.place_content(name, 1, content)
+        return line.place_at(placed.segment, placed.offset)
+
+    def _revise_record(self, change: Change, key: str, text: str) -> Line:
+        self._flush_changes()
+        before = self._journal.find_record(key)
+        if attest_line(text) != text:
+            raise ValueError("it has places of bytes")
+        after = stored.decode_stored(text)
+        with self._accepting(change):
+            replaying.check_succession(change, before, after)
+        if before is None:
+            raise BrokenRule(replaying.REVISION, "its name is unknown", change=change)
+        placed = self._place_record(change, key, text, after, before)
+        if change.act == _ERASE:
+            self._erase(change, key, before, stored.decode_stored(placed))
+        else:
+            log_tombstones(self._ledger, key, before, after)
+            self._silence(key, before, after)
+        log_corrections(self._ledger, key, before, after)
+        self._ledger.note_revised()
+        return key, placed
+
+    def _place_record(
+        self, change: Change, key: str, text: str, record: Record, before: Record | None
+    ) -> str:
+        """The stored form of a record with the places of its bytes. Notes its references."""
+        self._refers += [(reference_hash(one), key) for one in list_references(record)]
+        places: list[tuple[int, int]] = []
+        for number, one in _list_held(record):
+            known = _find_held(before, number, one.format)
+            if known is not None:
+                places.append((known.segment, known.offset))
+                continue
+            sought = SoughtContent(key, number, one.format, one.sha512, one.length)
+            content = self._contents.get(sought)
+            if content is None:
+                places.append((NOWHERE, 0))
+                continue
+            name = spell_full_name(key, record, number, one.format)
+            content = msgspec.structs.replace(
+                content,
+                media_type=one.media_type,
+                charset=one.charset,
+                language=one.language,
+            )
+            held = self._ledger.place_content(name, number, content)
+            places.append((held.segment, held.offset))
+        if not places:
+            return text
+        if len(_PLACELESS.findall(text)) != len(places):
+            fault = "a record has other places than representations"
+            raise BrokenRule(replaying.UNREADABLE, fault, change=change)
+        index = count()
+        return _PLACELESS.sub(lambda _: _spell_place(places[next(index)]), text)
+
+    # What follows withdrawals
+    # ------------------------
+
+    def _silence(self, key: str, before: Record, after: Record) -> None:
+        """Note that what was computed from withdrawn bytes must go."""
+        digests = tuple(
+            one.sha512
+            for number, one in _list_held(before)
+            if _is_withdrawn(after, number) and not _is_withdrawn(before, number)
+        )
+        if digests:
+            self._queue.add(Silencing(key=key, at=self._now, digests=digests))
+            self.silences = True
+
+    def _erase(self, change: Change, key: str, before: Record, after: Record) -> None:
+        """Note that bytes must be overwritten, and rewrite the past revisions of the record."""
+        log_tombstones(self._ledger, key, before, after)
+        erased: dict[tuple[int, str], str] = {}
+        blankings: list[Blanking] = []
+        blanks = tuple(
+            blank
+            for number, one in _list_held(after)
+            for blank in one.blanks
+            if blank not in _find_blanks(before, number, one.format)
+        )
+        for number, one in _list_held(after):
+            old = _find_held(before, number, one.format)
+            if old is None or old.sha512 == one.sha512:
+                continue
+            spans = tuple(
+                (blank.start, blank.end)
+                for blank in blanks
+                if (blank.version, blank.format) == (number, one.format)
+            ) or ((0, one.length),)
+            erased[number, one.format] = one.sha512
+            if old.segment == NOWHERE:
+                continue
+            if digest_rest(self._bytes, old, spans) != one.sha512:
+                fault = "the bytes that an erasure leaves do not have their digest"
+                raise BrokenRule(replaying.DIGEST, fault, change=change)
+            held = msgspec.structs.replace(old, sha512=one.sha512)
+            blankings.append(Blanking(held=held, spans=spans))
+        digests = tuple(one.sha512 for _, one in _list_held(before))
+        self._queue.add(
+            Silencing(key=key, at=self._now, digests=digests, blankings=tuple(blankings))
+        )
+        self.silences = True
+        self._note_redaction(key, before, after, erased, blanks)
+
+    def _note_redaction(
+        self,
+        key: str,
+        before: Record,
+        after: Record,
+        erased: dict[tuple[int, str], str],
+        blanks: tuple[Blank, ...],
+    ) -> None:
+        whole = (after.tombstone,) if after.tombstone else ()
+        endings = (*whole, *(one.tombstone for one in after.versions if one.tombstone))
+        held = [one for _, one in _list_held(after) if one.erased]
+        erasure = erasing.Erasure(
+            at=max((one.erased for one in held), default=after.at),
+            digests=erased,
+            blanks=blanks,
+            keep_digest=any(one.original for one in held),
+            silent=any(one.silent for one in endings),
+            is_whole=find_withdrawal(None, after) is not None,
+        )
+        self._redactions.append((key, partial(erasing.redact_stored, erasure=erasure)))
+        dropped = list_references(before) - list_references(after)
+        self._journal.drop_references((reference_hash(one), key) for one in dropped)
+
+    # Passing on
+    # ----------
+
+    def _flush_changes(self) -> None:
+        """Pass the changes so far to the journal, whose reads see them then."""
+        if self._waiting:
+            self._journal.replay_changes(self._waiting)
+            self._waiting.clear()
+        if self._refers:
+            self._journal.add_references(self._refers)
+            self._refers = []
+        for key, redact in self._redactions:
+            self._journal.redact_past(key, redact)
+        self._redactions.clear()
+
+
+def _is_bare(change: Change) -> bool:
+    """Return True if a change wrote no record that a mirror could have."""
+    return change.act in WITHOUT_RECORDS
+
+
+def _keep_leaf(change: Change) -> Change:
+    """A change of which the mirror has nothing but the leaf."""
+    if change.leaf is not None:
+        return change
+    return msgspec.structs.replace(
+        change,
+        at="",
+        act=WITHHELD,
+        first="",
+        last="",
+        count=0,
+        revision=0,
+        digest=b"",
+        actor="",
+        salt=None,
+        leaf=find_leaf(change),
+    )
+
+
+def _check_name(change: Change, key: str, text: str) -> None:
+    """Check that the name of a record has its key."""
+    try:
+        is_right = identify_record(key, stored.decode_stored(text)).key == key
+    except PerdureError:
+        is_right = False
+    if not is_right:
+        fault = f"{spell_key(key)} is not the name of its record"
+        raise BrokenRule(replaying.UNREADABLE, fault, change=change)
+
+
+def _list_held(record: Record) -> Iterator[tuple[int, Representation]]:
+    """Yield the representations of a record in the order in which its stored form has them."""
+    for version in record.versions:
+        for one in version.representations:
+            yield version.number, one
+
+
+def _find_held(record: Record | None, number: int, format: str) -> Representation | None:
+    version = record.version(number) if record else None
+    return version.find_representation(format) if version else None
+
+
+def _find_blanks(record: Record, number: int, format: str) -> tuple[Blank, ...]:
+    held = _find_held(record, number, format)
+    return held.blanks if held else ()
+
+
+def _is_served(record: Record, number: int, held: Representation) -> bool:
+    """Return True if bytes are neither withdrawn nor erased, as far as a record says."""
+    return not _is_withdrawn(record, number) and not held.is_erased
+
+
+def _is_withdrawn(record: Record, number: int) -> bool:
+    version = record.version(number)
+    return bool(record.tombstone or (version and version.tombstone))
+
+
+def _spell_place(place: tuple[int, int]) -> str:
+    return f'"segment":{place[0]},"offset":{place[1]}'
