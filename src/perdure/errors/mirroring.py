@@ -29,6 +29,21 @@ class OriginContradicts(Conflict):
         )
 
 
+class MirrorStopped(Unavailable):
+    """The mirror has stopped at a contradiction, and goes on serving what it has."""
+
+    what = "the mirror"
+    origin: str
+    mark: str
+    """The change at which it stopped."""
+    fault: str
+    mend = "see 'perdure mirror status' on the machine of the mirror"
+
+    @property
+    def reason(self) -> str:
+        return f"it has stopped following {quote(self.origin)} at change {self.mark}: {self.fault}"
+
+
 class NotMirror(InvalidRequest):
     """The directory is not a mirror."""
 

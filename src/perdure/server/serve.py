@@ -55,6 +55,7 @@ from perdure.upkeep.children import run_command
 from perdure.upkeep.forgetting import forget_withdrawn
 from perdure.upkeep.linkcheck import scheduling
 from perdure.upkeep.linkcheck.health import Health
+from perdure.upkeep.mirroring.following import may_follow
 from perdure.upkeep.searching.updating import is_followed
 
 GRACE = 30  # seconds
@@ -65,6 +66,7 @@ _COUNT_EVERY = 1  # seconds
 _FIRST_CHECK = 60  # seconds
 _FIRST_INDEX = 20  # seconds, unless someone searches before
 _INDEX_AGAIN = 10  # seconds until the process that keeps the index is replaced
+_FOLLOW_AGAIN = 2  # seconds until the process that follows the origin is replaced
 _CHECKS_PER_TERM = 0.1  # of the hours until a location is due: each run checks only those due
 
 
@@ -125,6 +127,8 @@ class Worker:
                 ]
                 if self._registry.settings.search == "on":
                     tasks.append(asyncio.create_task(self._follow_searches()))
+                if self._registry.fence.find_origin():
+                    tasks.append(asyncio.create_task(self._follow_origin()))
                 if self._registry.settings.index_seconds:
                     tasks.append(asyncio.create_task(self._update_indexes()))
                 if self._registry.settings.check_links_hours:
@@ -185,6 +189,16 @@ class Worker:
             ):
                 logs.get_log().error("index of words not made", detail=problem)
             await asyncio.sleep(_INDEX_AGAIN)
+
+    async def _follow_origin(self) -> None:
+        """Keep the mirror up to date, in a process of its own, beside other workers."""
+        root = self._registry.root
+        while self._registry.fence.find_origin():
+            if await asyncio.to_thread(may_follow, root) and (
+                problem := await run_command(root, "mirror", "run")
+            ):
+                logs.get_log().error("mirror not followed", detail=problem)
+            await asyncio.sleep(_FOLLOW_AGAIN)
 
     async def _update_indexes(self) -> None:
         while True:
@@ -282,7 +296,9 @@ def run(
         log.info("listening", host=name, port=bound, workers=number, registry=str(root))
         if not settings.base_url:
             log.warning("no base_url", detail="other machines cannot follow the addresses of names")
-        if signs:
+        if registry.fence.find_origin():
+            log.info("mirror", detail="writes are sent to the origin", signs=signs)
+        elif signs:
             log.warning("copy", detail="this copy of a registry writes nothing", signs=signs)
         try:
             start()

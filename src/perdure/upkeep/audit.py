@@ -16,8 +16,9 @@ from typing import NamedTuple
 from perdure.errors import Corrupt, PerdureError
 from perdure.ids import Identifier
 from perdure.ids.name_set import NameSet, make_set
+from perdure.model.commands import NOWHERE
 from perdure.model.queries import IntegrityFinding
-from perdure.model.records import Representation, Version
+from perdure.model.records import Record, Representation, Version
 from perdure.policy.naming import contains_representation, qualify_identifier
 from perdure.reading.scanning import (
     DamagedRecord,
@@ -183,10 +184,16 @@ def list_kept(row: ScannedRecord, names: NameSet | None = None) -> list[KeptRepr
         KeptRepresentation(qualify_identifier(row.name, version.number, one.format), version, one)
         for version in row.record.versions
         for one in version.representations
+        if one.segment != NOWHERE or not _is_withdrawn(row.record, version)
     ]
     if names is None or not names.has_representations:
         return found
     return [one for one in found if contains_representation(names, one.identifier)]
+
+
+def _is_withdrawn(record: Record, version: Version) -> bool:
+    """Return True if a mirror may never have had the bytes of a version."""
+    return bool(record.tombstone or version.tombstone)
 
 
 def make_finding(name: str, problem: str) -> IntegrityFinding:

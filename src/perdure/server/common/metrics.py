@@ -37,8 +37,12 @@ FIGURES = {
     "perdure_last_backup_seconds": "When the last backup ended, in seconds since 1970",
     "perdure_last_verification_seconds": "When the last verification ended, in seconds since 1970",
     "perdure_last_verification_problems": "Number of problems that the last verification found",
+    "perdure_mirror_stopped": "1 if this mirror has stopped at a contradiction of its origin",
+    "perdure_mirror_behind_changes": "Number of changes that the origin of this mirror has more",
+    "perdure_mirror_lag_seconds": "Seconds since this mirror last had all changes of its origin",
 }
-"""Gauges of the registry, with their descriptions. The last three are absent before the first."""
+"""Gauges of the registry, with their descriptions. Those of backups and verifications are absent
+before the first, and those of mirrors in other registries."""
 
 
 class FastCounts(Protocol):

@@ -1,7 +1,8 @@
 """The server's own pages: start, health, metrics, and the explanations of error codes.
 
 What must stay true: `/healthz` shows that this worker runs. `/readyz` shows that it can do its
-work: it can read the registry, and write to it unless a flush has failed.
+work: it can read the registry, and write to it unless a flush has failed; a mirror says how far it
+is behind, and is not ready if it has stopped.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from urllib.parse import quote as escape
 import msgspec
 
 from perdure.errors import PerdureError
+from perdure.errors.mirroring import MirrorStopped
 from perdure.ids import load_schemes
 from perdure.model.parameters import Parameters
 from perdure.reading.pasted import read_pasted
@@ -29,6 +31,7 @@ from perdure.server.common.negotiate import choose_type
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.protocol.head import make_title
+from perdure.upkeep.mirroring.status import MirrorStatus, measure_mirror
 from perdure.upkeep.status import measure_holdings
 
 _NOT_STORED = (b"cache-control", b"no-store")
@@ -99,7 +102,19 @@ async def report_readiness(service: Service, _request: Request) -> Answer:
     broken: PerdureError | None = service.registry.door.failure
     if broken is not None:
         raise broken.with_traceback(None)
-    return make_answer(HTTPStatus.OK, "text/plain; charset=us-ascii", b"ready\r\n", _NOT_STORED)
+    mirror = await asyncio.to_thread(measure_mirror, service.registry)
+    body = b"ready\r\n" + (_describe_mirror(mirror) if mirror else b"")
+    return make_answer(HTTPStatus.OK, "text/plain; charset=us-ascii", body, _NOT_STORED)
+
+
+def _describe_mirror(found: MirrorStatus) -> bytes:
+    """Say how far a mirror is. Raises MirrorStopped if it has stopped."""
+    stopped = found.contradiction
+    if stopped is not None:
+        raise MirrorStopped(origin=found.origin, mark=stopped.mark, fault=stopped.fault)
+    behind = "unknown" if found.behind is None else str(found.behind)
+    lag = "unknown" if found.lag is None else f"{found.lag:.1f}"
+    return f"mirror: {found.verdict}\r\nbehind: {behind}\r\nlag: {lag}\r\n".encode("ascii")
 
 
 async def report_metrics(service: Service, _request: Request) -> Answer:
@@ -131,6 +146,13 @@ def _measure_figures(service: Service) -> dict[str, float]:
     if found.verification is not None:
         figures["perdure_last_verification_seconds"] = _count_seconds(found.verification.at)
         figures["perdure_last_verification_problems"] = found.verification.problems
+    mirror = measure_mirror(service.registry)
+    if mirror is not None:
+        figures["perdure_mirror_stopped"] = mirror.contradiction is not None
+        if mirror.behind is not None:
+            figures["perdure_mirror_behind_changes"] = mirror.behind
+        if mirror.lag is not None:
+            figures["perdure_mirror_lag_seconds"] = mirror.lag
     return figures
 
 

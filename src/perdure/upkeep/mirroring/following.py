@@ -350,6 +350,18 @@ class MirrorFollower:
             save_state(self._root, changed, durably=changed.contradiction is not None)
 
 
+def may_follow(root: Path) -> bool:
+    """Return False if a process follows the origin already, or if the mirror has stopped."""
+    state = load_state(root)
+    if state is not None and state.contradiction is not None:
+        return False
+    try:
+        with hold_lock(root / WRITE_LOCK, HasWriter(used=quote(root))):
+            return True
+    except HasWriter:
+        return False
+
+
 class _KnownMarks(Sequence[ChangeMark]):
     """The marks of all changes of a mirror, in order."""
 

@@ -36,6 +36,7 @@ from perdure.storage import fence, handover, home
 from perdure.storage.durable import WRITE_LOCK, hold_lock
 from perdure.storage.generation import Generation
 from perdure.storage.handover import Handover
+from perdure.storage.origin import retire_origin
 from perdure.storage.ports import Journal, Records, Store, storage_errors
 from perdure.upkeep.transfer.predecessors import Predecessor, PredecessorDirectory
 from perdure.upkeep.transfer.revoking import TokenPlan, plan_tokens, revoke_tokens
@@ -254,6 +255,7 @@ def _take_over(
         mark = home.BackupMark(registry=home.find_id(there), at=now, replaced=True)
         home.mark_copy(there, mark)
     guard.settle()
+    retire_origin(root, now)
     with Generation(root) as generation:  # wakes those who wait for changes
         generation.note_revision()
         generation.note_change()
