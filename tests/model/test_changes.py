@@ -14,6 +14,7 @@ from perdure.model.changes import (
     BEGIN,
     NO_CHAIN,
     NOTHING,
+    WITHHELD,
     ChainHead,
     ChangeMark,
     Deed,
@@ -24,6 +25,7 @@ from perdure.model.changes import (
     begin_chain,
     digest_alike,
     digest_lines,
+    find_leaf,
     link_change,
     make_row,
     parse_mark,
@@ -175,3 +177,16 @@ def test_other_lines_have_another_digest(
         same = (said, actor) == (meant, second)
         equal = digest_lines(SALT, actor, said) == digest_lines(SALT, second, meant)
         assert equal is same
+
+
+def test_a_change_of_which_only_the_leaf_is_known_continues_the_chain() -> None:
+    """A mirror that may not know a change has its leaf, from which the chain follows."""
+    whole, bare = Numbering(), Numbering()
+    whole.restart_at(1, 4, NO_CHAIN)
+    bare.restart_at(1, 4, NO_CHAIN)
+    deed = Deed("token", "2026-11-24T12:00:00Z", "local")
+    change = whole.number_change(deed, Scope("token:a", "token:a", 1, 1), bytes(32), None)
+    leaf = bare.number_leaf(find_leaf(change))
+    assert leaf.head == change.head
+    assert (leaf.act, leaf.is_public, leaf.count, leaf.at) == (WITHHELD, False, 0, "")
+    assert link_change(NO_CHAIN, leaf) == link_change(NO_CHAIN, change) == change.chain

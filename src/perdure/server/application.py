@@ -45,6 +45,7 @@ A request is about a page of the server or about an identifier; identifiers have
     POST      /captures?url=<url>                               capturing.capture_page
     POST      /operations                                       batches.run_batch
     GET HEAD  /changes?since=<mark>&limit=<n>                   changes.list_changes
+    POST      /contents                                         contents.send_contents
     GET HEAD  /annotations/<series>/                            containers.answer_annotations
     POST      /annotations/<series>/                            containers.answer_annotations
     OPTIONS   /annotations/<series>/                            containers.answer_annotations
@@ -168,6 +169,8 @@ class Application:
         request.answer_other = self._answer_request
         request.start_other = self._writes.start_write
         try:
+            if found.is_write and self._service.is_mirror:
+                self._service.registry.fence.check_no_mirror()
             if found.asks_who and signatures.SCHEME in request.fields:
                 request.signer = await signatures.authenticate_request(self._service, request)
             if self._cold.is_cold and ":" in request.target.text:

@@ -96,7 +96,12 @@ class Worker:
         )
         self._cold = ColdReads(self._registry.records, self._registry.reading)
         self._service = Service(
-            self._registry, bearers, Metrics(self.limits), health=health, limits=self.limits
+            self._registry,
+            bearers,
+            Metrics(self.limits),
+            health=health,
+            limits=self.limits,
+            is_mirror=bool(self._registry.fence.find_origin()),
         )
         writes = TasklessWrites(self._service, self._cold)
         self._application = Application(self._service, self._cold, writes)
@@ -127,7 +132,7 @@ class Worker:
                 ]
                 if self._registry.settings.search == "on":
                     tasks.append(asyncio.create_task(self._follow_searches()))
-                if self._registry.fence.find_origin():
+                if self._service.is_mirror:
                     tasks.append(asyncio.create_task(self._follow_origin()))
                 if self._registry.settings.index_seconds:
                     tasks.append(asyncio.create_task(self._update_indexes()))

@@ -45,6 +45,8 @@ async def send_contents(service: Service, request: Request) -> Answer:
         questions = wire.read_questions(await read_whole_body(request, _LARGEST))
     except wire.WireMalformed as error:
         raise MalformedBody(body="the body", fault=str(error), manual=_MANUAL) from error
+    if not questions:
+        raise MalformedBody(body="the body", fault="it names no bytes", manual=_MANUAL)
     if len(questions) > MOST:
         raise OperationsTooMany(limit=MOST)
     for one in questions:

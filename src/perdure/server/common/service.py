@@ -56,6 +56,8 @@ class Service:
     passwords: Passwords = field(default_factory=Passwords)
     health: Health = field(default_factory=Health)
     limits: ClientLimits = field(default_factory=ClientLimits)
+    is_mirror: bool = False
+    """True if the registry was a mirror when the worker started."""
     capturing: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
     """Held while a page is captured."""
     counted: dict[bytes, int] = field(default_factory=dict)

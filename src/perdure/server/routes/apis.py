@@ -535,6 +535,7 @@ CHANGES = (
         ),
         security=_BY_TOKEN,
         is_open=False,
+        only_reads=True,
     ),
 )
 

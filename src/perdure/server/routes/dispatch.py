@@ -31,6 +31,8 @@ class RoutedHandler(msgspec.Struct, frozen=True):
     allow: Allow
     asks_who: bool = False
     """True if a signature can authenticate the request."""
+    is_write: bool = False
+    """True if the request writes, so that a mirror leads it to its origin."""
 
 
 class _Page(msgspec.Struct, frozen=True):
@@ -41,10 +43,12 @@ class _Page(msgspec.Struct, frozen=True):
     allow: Allow
     signed: frozenset[str]
     """Methods that a signature can authenticate."""
+    written: frozenset[str]
+    """Methods that write."""
 
     def choose_handler(self, method: str) -> RoutedHandler:
         handler = self.handlers.get(method, self.otherwise)
-        return RoutedHandler(handler, self.allow, method in self.signed)
+        return RoutedHandler(handler, self.allow, method in self.signed, method in self.written)
 
 
 def list_methods(routes: Iterable[Route]) -> tuple[str, ...]:
@@ -70,7 +74,12 @@ def _gather_page(routes: list[Route]) -> _Page:
             if Security.SIGNATURE in route.security
             for method in route.methods
         ),
+        written=_join_written(routes),
     )
+
+
+def _join_written(routes: Iterable[Route]) -> frozenset[str]:
+    return frozenset().union(*(route.written_methods for route in routes))
 
 
 def _gather_pages(routes: Iterable[Route]) -> dict[str, _Page]:
@@ -106,9 +115,10 @@ _HANDLERS = {method: route.handler for route in _NAMES for method in route.metho
 _SIGNED = frozenset(
     method for one in _NAMES if Security.SIGNATURE in one.security for method in one.methods
 )
+_WRITTEN = _join_written(_NAMES)
 _UNDEFINED = RoutedHandler(methods.refuse_method, _ALLOW)
 _OF_NAMES = {
-    method: RoutedHandler(handler, _ALLOW, method in _SIGNED)
+    method: RoutedHandler(handler, _ALLOW, method in _SIGNED, method in _WRITTEN)
     for method, handler in _HANDLERS.items()
 }
 _WHOLE_SERVER = RoutedHandler(methods.answer_options, _ALLOW)

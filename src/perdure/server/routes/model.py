@@ -38,6 +38,7 @@ WORD: Schema = {"type": "string", "minLength": 1}
 BARE: Schema = {"type": "string", "enum": [""]}
 JSON = "application/json"
 ANYTHING = "*/*"
+_WRITING = frozenset(("PUT", "POST", "DELETE"))
 NAMES = "/{name}"
 """The pattern of identifiers."""
 
@@ -106,6 +107,8 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     security: tuple[Security, ...] = ()
     is_open: bool = True
     """True if a client gets an answer without authentication, too."""
+    only_reads: bool = False
+    """True if it writes nothing, although it needs a right: then a mirror answers it, too."""
     section: str = ""
     """The table of docs/reference/http.md that lists it, or an empty string."""
     kinds: tuple[TargetKind, ...] = (TargetKind.PAGE,)
@@ -135,6 +138,12 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     def covers_below(self) -> bool:
         """True if its pattern covers every path below its lead."""
         return bool(self.lead) and self.pattern[-1] in "/}"
+
+    @property
+    def written_methods(self) -> frozenset[str]:
+        """The methods with which clients write."""
+        is_writing = not (self.is_open or self.only_reads)
+        return _WRITING.intersection(self.methods) if is_writing else frozenset()
 
     @property
     def is_of_names(self) -> bool:

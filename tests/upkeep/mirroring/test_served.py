@@ -1,0 +1,221 @@
+"""A mirror that is served: the same answers, writes led to the origin, and its lag; also killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from tests.server.deployment import (
+    SERIES,
+    Deployment,
+    deployed,
+    problem,
+    resource,
+    start,
+    text,
+    wait_for,
+)
+from tests.upkeep.mirroring.conftest import AT, FakeOrigin, MakeMirror
+
+from perdure.ids import parse
+from perdure.model.commands import Restrict, Withdraw
+from perdure.model.reading_rules import Access, ReadingRule
+from perdure.registry import Registry
+from perdure.upkeep import audit
+from perdure.upkeep.changes.walking import check_changes
+from perdure.upkeep.mirroring.adding import add_mirror
+
+ANSWERS = ("etag", "repr-digest", "content-type", "link", "content-location", "location")
+
+
+@contextmanager
+def served(root: Path) -> Iterator[Deployment]:
+    process, port = start(root)
+    running = Deployment(root, port, process)
+    try:
+        wait_for(running)
+        yield running
+    finally:
+        running.registry.close()
+        if process.poll() is None:
+            running.stop()
+
+
+def wait_until(is_so: Callable[[], bool], seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def test_a_mirror_answers_as_its_origin_does(origin: Deployment, tmp_path: Path) -> None:
+    root = tmp_path / "mirror"
+    secret = origin.token("served", operations=("mirror",))
+    base = origin.base
+    add_mirror(
+        root, base, secret=secret, scopes=("*",), sources=(), base_url="", backup=None, now=AT
+    )
+    held = origin.mint(text(b"read everywhere"))
+    located = resource(origin.mint(format="html"))
+    origin.bind(located, "https://a.example/there")
+    gone = resource(origin.mint(text(b"withdrawn")))
+    origin.do(Withdraw(identifier=parse(gone), reason="a mistake"))
+    closed = origin.mint(text(b"closed to all"))
+    origin.do(Restrict(rule=ReadingRule(about=closed, access=Access.CLOSED)))
+    with served(root) as mirror:
+        head = origin.registry.head()
+        wait_until(lambda: mirror.registry.head() == head)
+        for name in (held, located, gone, closed, resource(held)):
+            for asked in (f"/{name}", f"/{name}?info", f"/uri-res/N2R?{name}"):
+                ours, theirs = mirror.get(asked), origin.get(asked)
+                assert ours.status == theirs.status, asked
+                if "?info" not in asked:  # it tells the address of the server
+                    assert ours.body.replace(mirror.base.encode(), base.encode()) == theirs.body
+                    for field in ANSWERS:
+                        mine = ours.headers.get(field, "").replace(mirror.base, base)
+                        assert mine == theirs.headers.get(field, ""), (asked, field)
+        later = origin.mint(text(b"later"))
+        wait_until(lambda: mirror.get(f"/{later}").status == 200)
+        ready = mirror.get("/readyz")
+        assert ready.body.startswith(b"ready\r\nmirror: following\r\nbehind: 0\r\n")
+        assert b"perdure_mirror_behind_changes 0.0" in mirror.get("/metrics").body
+        assert b"perdure_mirror_stopped 0.0" in mirror.get("/metrics").body
+
+
+def test_a_mirror_leads_writes_to_its_origin(origin: Deployment, tmp_path: Path) -> None:
+    root = tmp_path / "mirror"
+    secret = origin.token("writes", operations=("mirror",))
+    token = origin.token("a writer", operations=("mint", "bind"))
+    add_mirror(
+        root,
+        origin.base,
+        secret=secret,
+        scopes=("*",),
+        sources=(),
+        base_url="",
+        backup=None,
+        now=AT,
+    )
+    name = resource(origin.mint(text(b"here")))
+    with served(root) as mirror:
+        head = origin.registry.head()
+        wait_until(lambda: mirror.registry.head() == head)
+        for answer, target in (
+            (mirror.put(f"/pdi://{SERIES}/", b"x", token=token), f"/pdi://{SERIES}/"),
+            (mirror.put(f"/{name}", b"x", token=token), f"/{name}"),
+            (mirror.post(f"/{name}?bind", {"uri": "https://a.example/"}, token=token), None),
+            (mirror.put(f"/pdi://{SERIES}/", b"x"), None),
+        ):
+            found = problem(answer, 307, "mirror-read-only")
+            assert found["origin"] == origin.base
+            if target is not None:
+                assert answer.headers["location"] == f"{origin.base}{target}"
+        assert mirror.registry.head() == head
+
+
+def test_a_mirror_that_stopped_serves_on_and_is_not_ready(
+    fake: FakeOrigin, make_mirror: MakeMirror
+) -> None:
+    fake.begin()
+    fake.mint(1)
+    mirror = make_mirror(fake.url)
+    mirror.catch_up()
+    fake.mint(3)
+    with served(mirror.root) as site:
+        wait_until(lambda: site.get("/readyz").status == 503)
+        found = problem(site.get("/readyz"), 503, "unavailable")
+        assert (found["mark"], found["origin"]) == ("1.3", fake.url)
+        assert b"perdure_mirror_stopped 1.0" in site.get("/metrics").body
+        assert site.get(f"/{SERIES_NAME}").status == 302
+
+
+SERIES_NAME = "pdi://oma.eop.gov.us/2026/11/24/1"
+
+
+# Killed
+# ------
+
+
+def follow(root: Path) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "perdure.cli", "mirror", "run", "-C", str(root)]
+    return subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def check_whole(origin: Registry, mirror: Registry) -> None:
+    """Nothing twice, nothing lost."""
+    assert mirror.head() == origin.head()
+    for registry in (origin, mirror):
+        digests = audit.verify_digests(registry.records, registry.bytes)
+        assert [one.problem for one in digests if one.problem] == []
+        assert [one.problem for one in check_changes(registry.records) if one.problem] == []
+    held = sum(
+        one.length for one in audit.verify_digests(mirror.records, mirror.bytes) if not one.problem
+    )
+    named = sum(
+        one.length for one in audit.verify_digests(origin.records, origin.bytes) if not one.problem
+    )
+    assert held == named
+
+
+@pytest.mark.timeout(180)
+def test_a_mirror_that_is_killed_goes_on_where_it_was(tmp_path: Path) -> None:
+    """Mirror and origin are killed in turn while documents are minted."""
+    with deployed(tmp_path / "origin") as origin:
+        root = tmp_path / "mirror"
+        secret = origin.token("killed", operations=("mirror",))
+        token = origin.token("a writer", operations=("mint",))
+        add_mirror(
+            root,
+            origin.base,
+            secret=secret,
+            scopes=("*",),
+            sources=(),
+            base_url="",
+            backup=None,
+            now=AT,
+        )
+        origin.registry.door.close()  # the server writes
+        running = origin
+        for turn in range(8):
+            follower = follow(root)
+            minted = 0
+            end = time.monotonic() + 0.6 + 0.13 * turn
+            while time.monotonic() < end:
+                body = b"document %d of turn %d " % (minted, turn) * 50
+                assert running.put(f"/pdi://{SERIES}/", body, token=token).status == 201
+                minted += 1
+            os.kill(follower.pid, signal.SIGKILL)
+            follower.wait()
+            if turn % 2:
+                running.process.kill()
+                running.process.wait()
+                process, _ = restart(origin)
+                running.process = process
+                wait_for(running)
+        last = follow(root)
+        theirs = Registry(origin.root)
+        ours = Registry(root)
+        wait_until(lambda: ours.head() == theirs.head())
+        last.terminate()
+        last.wait()
+        check_whole(theirs, ours)
+        theirs.close()
+        ours.close()
+
+
+def restart(site: Deployment) -> tuple[subprocess.Popen[bytes], int]:
+    """A server over the same registry, at the same port."""
+    command = [sys.executable, "-m", "perdure.cli", "serve", "-C", str(site.root)]
+    log = (site.root.parent / f"{site.port}.log").open("ab")
+    with log:
+        process = subprocess.Popen(
+            [*command, "--port", str(site.port), "--workers", "1"], stderr=log
+        )
+    return process, site.port
