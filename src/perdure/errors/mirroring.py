@@ -12,6 +12,17 @@ class OriginUnusable(FaultQuoted, UrlQuoted, Unavailable):
     """The origin of a mirror, or another mirror, cannot be reached or gives a wrong answer."""
 
 
+class OriginAlters(UrlQuoted, Unavailable):
+    """The origin of a mirror sends other bytes than it promised, and no other mirror has them."""
+
+    sha512: str
+    """The promised digest."""
+
+    @property
+    def reason(self) -> str:
+        return f"it sends other bytes than those that it promised, with SHA-512 {self.sha512}"
+
+
 class OriginContradicts(Conflict):
     """The origin of a mirror contradicts what it said before, or its own rules."""
 
@@ -42,6 +53,26 @@ class MirrorStopped(Unavailable):
     @property
     def reason(self) -> str:
         return f"it has stopped following {quote(self.origin)} at change {self.mark}: {self.fault}"
+
+
+class ContentsUnnamed(InvalidRequest):
+    """A request for bytes names none."""
+
+    what = "the body"
+    reason = "it names no bytes; send a line of JSON for each representation"
+    rule = "docs/reference/mirrors.md"
+
+
+class NonceMalformed(InvalidRequest):
+    """A nonce is not a hexadecimal number of the required length."""
+
+    nonce: str
+    reason = "it must have 32 to 128 hexadecimal digits, in lower case"
+    rule = "docs/reference/mirrors.md"
+
+    @property
+    def what(self) -> str:
+        return f"the nonce {quote(self.nonce)}"
 
 
 class NotMirror(InvalidRequest):

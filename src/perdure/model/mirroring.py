@@ -37,7 +37,7 @@ class SoughtContent(NamedTuple):
 
 
 class Contradiction(msgspec.Struct, frozen=True, kw_only=True):
-    """What a mirror found wrong with its origin, and the evidence."""
+    """A fault that a mirror found in its origin, and the evidence."""
 
     rule: str
     """A word for the rule that was broken; see docs/reference/mirrors.md."""

@@ -37,7 +37,7 @@ class Acceptance(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     at: str
 
 
-class Origin(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class MirroredOrigin(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The registry of which this one is a mirror."""
 
     url: str
@@ -48,7 +48,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     added: str = ""
     accepted: tuple[Acceptance, ...] = ()
     promoted: str = ""
-    """When this mirror became a registry of its own; it follows no one since."""
+    """When this mirror became a registry of its own; it follows it no longer."""
 
     @property
     def is_whole(self) -> bool:
@@ -57,7 +57,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class MirrorState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How far a mirror is, when it last asked its origin."""
+    """The progress of a mirror when it last asked its origin."""
 
     at: str
     verdict: str
@@ -75,18 +75,18 @@ class MirrorState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """Earlier contradictions, which were accepted."""
 
 
-def load_origin(root: Path) -> Origin | None:
+def load_origin(root: Path) -> MirroredOrigin | None:
     """The origin of a mirror; None if the directory is none. Raises Corrupt."""
-    return load_checked(root / FILE, Origin)
+    return load_checked(root / FILE, MirroredOrigin)
 
 
-def find_origin(root: Path) -> Origin | None:
-    """The origin that a mirror follows; None if it is no mirror, or no longer one."""
+def find_origin(root: Path) -> MirroredOrigin | None:
+    """The origin that a mirror follows; None if it was promoted, or is not a mirror."""
     found = load_origin(root)
     return None if found is None or found.promoted else found
 
 
-def save_origin(root: Path, origin: Origin) -> None:
+def save_origin(root: Path, origin: MirroredOrigin) -> None:
     """Make an origin durable. Raises OSError."""
     save_checked(root / FILE, origin)
 

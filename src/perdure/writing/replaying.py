@@ -27,6 +27,7 @@ from pathlib import Path
 import msgspec
 
 from perdure.errors import PerdureError
+from perdure.errors.root import count_things
 from perdure.ids.keys import spell_key
 from perdure.model import stored
 from perdure.model.changes import (
@@ -228,7 +229,8 @@ class _Page:
             return
         ends = (lines[0][0], lines[-1][0]) if lines else ()
         if len(lines) != change.count or ends != (change.first, change.last):
-            fault = f"it wrote {change.count} records, but {len(lines)} of them were sent"
+            wrote = count_things(change.count, "record")
+            fault = f"it wrote {wrote}, but {len(lines)} of them were sent"
             raise BrokenRule(replaying.MISSING, fault, change=change)
         self._check_digest(change, lines)
 

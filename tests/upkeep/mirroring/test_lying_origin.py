@@ -22,7 +22,12 @@ from tests.upkeep.mirroring.conftest import (
     serve_fake,
 )
 
-from perdure.errors.mirroring import NothingToAccept, OriginContradicts, OriginUnusable
+from perdure.errors.mirroring import (
+    NothingToAccept,
+    OriginAlters,
+    OriginContradicts,
+    OriginUnusable,
+)
 from perdure.policy import replaying
 from perdure.policy.replaying import (
     CHAIN,
@@ -278,7 +283,7 @@ def test_other_bytes_than_promised_are_not_kept(fake: FakeOrigin, make_mirror: M
     mirror.catch_up()
     fake.add((serial_key(3), document()))
     fake.contents[serial_key(3), 1, "text"] = b"jello"
-    with pytest.raises(OriginUnusable, match="other bytes"):
+    with pytest.raises(OriginAlters, match="other bytes"):
         mirror.catch_up()
     assert mirror.record(serial_key(3)) is None
     fake.contents[serial_key(3), 1, "text"] = HELLO

@@ -19,6 +19,7 @@ from http import HTTPStatus
 
 from perdure.errors import Corrupt
 from perdure.errors.limits import OperationsTooMany
+from perdure.errors.mirroring import ContentsUnnamed, NonceMalformed
 from perdure.errors.requests import MalformedBody
 from perdure.model.records import Record, Representation
 from perdure.server.common import mirrors
@@ -46,13 +47,12 @@ async def send_contents(service: Service, request: Request) -> Answer:
     except wire.WireMalformed as error:
         raise MalformedBody(body="the body", fault=str(error), manual=_MANUAL) from error
     if not questions:
-        raise MalformedBody(body="the body", fault="it names no bytes", manual=_MANUAL)
+        raise ContentsUnnamed()
     if len(questions) > MOST:
         raise OperationsTooMany(limit=MOST)
     for one in questions:
         if one.nonce and not _NONCE.fullmatch(one.nonce):
-            fault = "a nonce must have 32 to 128 hexadecimal digits"
-            raise MalformedBody(body="the body", fault=fault, manual=_MANUAL)
+            raise NonceMalformed(nonce=one.nonce)
     pieces = _join_pieces(_Sender(service, mirror).send_all(questions))
     fields = [(b"content-type", wire.MEDIA_TYPE.encode()), _PRIVATE]
     return Answer(HTTPStatus.OK, fields, stream=_stream_pieces(pieces))

@@ -35,8 +35,8 @@ from perdure.storage.durable import (
 )
 from perdure.storage.origin import (
     Acceptance,
+    MirroredOrigin,
     MirrorState,
-    Origin,
     find_origin,
     load_state,
     save_origin,
@@ -63,14 +63,14 @@ def add_mirror(
     base_url: str,
     backup: Path | None,
     now: str,
-) -> Origin:
+) -> MirroredOrigin:
     """Make a directory the mirror of a registry. `backup`: a backup of it, to start from.
 
     For a directory that mirrors this address already, the secret and the sources are replaced.
 
     Raises OriginSpelling, MirrorOccupied, BadSettings, StorageFailed or Unavailable.
     """
-    origin = Origin(
+    origin = MirroredOrigin(
         url=check_url(url), scopes=scopes, sources=tuple(map(check_url, sources)), added=now
     )
     with storage_errors("the mirror"):
@@ -105,7 +105,7 @@ def _create_registry(root: Path, base_url: str, backup: Path | None) -> None:
 
 def _copy_backup(backup: Path, root: Path) -> None:
     """Copy the registry of a backup; the tokens of its origin stay in it, unused."""
-    with Registry(backup) as opened:  # raises BadSettings if it is no registry
+    with Registry(backup) as opened:  # raises BadSettings if there is none
         opened.head()
     for one in sorted(backup.iterdir()):
         if one.name in (setting.FILE, home.MARK, home.FILE, WRITE_LOCK):

@@ -83,7 +83,7 @@ class RegistryClient:
     # -------
 
     def fetch_changes(self, since: ChangeMark | None, *, limit: int, wait: int = 0) -> ChangePage:
-        """Fetch changes after a mark, or from the first one on; wait so many seconds for one.
+        """Fetch changes after a mark, or from the first one on; wait up to `wait` seconds for one.
 
         Raises OriginForgets, OriginUnusable.
         """

@@ -22,7 +22,12 @@ from pathlib import Path
 
 import msgspec
 
-from perdure.errors.mirroring import NotMirror, OriginContradicts, OriginUnusable
+from perdure.errors.mirroring import (
+    NotMirror,
+    OriginAlters,
+    OriginContradicts,
+    OriginUnusable,
+)
 from perdure.errors.processes import HasWriter
 from perdure.errors.root import quote
 from perdure.model.changes import RULE, TOKEN, ChainHead, ChangeMark
@@ -33,8 +38,8 @@ from perdure.policy import replaying
 from perdure.registry import Registry
 from perdure.storage.durable import WRITE_LOCK, hold_lock
 from perdure.storage.origin import (
+    MirroredOrigin,
     MirrorState,
-    Origin,
     find_origin,
     load_secret,
     load_state,
@@ -57,7 +62,7 @@ _MOST_BYTES = 64 << 20
 
 
 class FollowedPage(msgspec.Struct, frozen=True, kw_only=True):
-    """What a step of a mirror did."""
+    """The result of one step of a mirror."""
 
     at: ChangeMark | None
     """Its last change."""
@@ -87,7 +92,7 @@ class MirrorFollower:
         origin = find_origin(registry.root)
         if origin is None:
             raise NotMirror(directory=str(registry.root))
-        self.origin: Origin = origin
+        self.origin: MirroredOrigin = origin
         self._registry = registry
         self._root: Path = registry.root
         self._client = client or RegistryClient(origin.url, load_secret(registry.root))
@@ -127,7 +132,7 @@ class MirrorFollower:
     def catch_up(self) -> Iterator[FollowedPage]:
         """Replay all changes that the origin has. Iterate to the end.
 
-        Raises OriginUnusable, OriginContradicts, StorageFailed, Unavailable.
+        Raises OriginUnusable, OriginAlters, OriginContradicts, StorageFailed, Unavailable.
         """
         while (done := self.follow_once(wait=0)).replayed:
             yield done
@@ -143,14 +148,14 @@ class MirrorFollower:
             try:
                 self.follow_once(wait=WAIT)
                 failures = 0
-            except OriginUnusable:
+            except (OriginUnusable, OriginAlters):
                 pause(_PAUSES[min(failures, len(_PAUSES) - 1)])
                 failures += 1
 
     def follow_once(self, *, wait: int) -> FollowedPage:
-        """Replay one page of changes; wait so many seconds for the first one.
+        """Replay one page of changes; wait up to `wait` seconds for the first one.
 
-        Raises OriginUnusable, OriginContradicts, StorageFailed, Unavailable.
+        Raises OriginUnusable, OriginAlters, OriginContradicts, StorageFailed, Unavailable.
         """
         self._check_stopped()
         head = self._replayer.head
@@ -160,8 +165,8 @@ class MirrorFollower:
             self._replay(page.changes)
         except OriginForgets:
             self._stop(self._find_fork(head))
-        except OriginUnusable as error:
-            self._note(verdict="unreachable", fault=error.fault, is_urgent=True)
+        except (OriginUnusable, OriginAlters) as error:
+            self._note(verdict="unreachable", fault=error.reason, is_urgent=True)
             raise
         except BrokenRule as broken:
             self._stop(self._describe_breach(broken, head))
@@ -231,7 +236,7 @@ class MirrorFollower:
         """Fetch bytes from the origin, or else from other mirrors.
 
         What no one has is left out: a later change withdraws it, or a comparison repairs it. Raises
-        OriginUnusable if bytes are wrong everywhere.
+        OriginUnusable, or OriginAlters if bytes are wrong everywhere.
         """
         found: dict[SoughtContent, Content] = {}
         missing: dict[SoughtContent, str] = {}
@@ -252,8 +257,7 @@ class MirrorFollower:
                 missing.pop(one, None)
         for one, why in missing.items():
             if why == "wrong":
-                fault = f"it sends other bytes than the {one.sha512[:16]}… that it promised"
-                raise OriginUnusable(url=self.origin.url, fault=fault)
+                raise OriginAlters(url=self.origin.url, sha512=one.sha512)
         return found
 
     def _fetch_elsewhere(
@@ -305,7 +309,7 @@ class MirrorFollower:
         )
 
     def _find_fork(self, head: ChainHead | None) -> Contradiction:
-        """Find the first change that is another one in the origin. Raises OriginUnusable."""
+        """Find the first change that differs in the origin. Raises OriginUnusable."""
         records = self._registry.records
         known = _KnownMarks(records, head)
         low, high = 0, len(known)  # the first `low` are the same; at `high` they differ

@@ -17,7 +17,7 @@ from perdure.upkeep.mirroring.following import count_behind
 
 
 class MirrorStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a mirror is."""
+    """The progress of a mirror."""
 
     origin: str
     scopes: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What travels between an origin and its mirrors: rows of changes, and bytes.
+"""The messages between an origin and its mirrors: rows of changes, and bytes.
 
 How it works: rows are the full view of docs/reference/changes.md, with `full=stored`. Bytes are
 asked for by `POST /contents`: a line of JSON for each representation. The answer has, for each, a
@@ -10,7 +10,7 @@ line of JSON and then as many bytes as the line says:
 
 With a nonce, the answer has the SHA-256 of the nonce and the bytes, and no bytes.
 
-What must stay true: what is not a row or not a head raises WireMalformed, and nothing else.
+What must stay true: a malformed row or head raises WireMalformed, and nothing else.
 """
 
 from __future__ import annotations
@@ -85,12 +85,12 @@ def read_rows(text: bytes) -> list[MirroredChange]:
         if row is not None:
             found.append(_make_change(row, wrote))
         elif wrote:
-            raise WireMalformed("a record stands before the first row")
+            raise WireMalformed("a record comes before the first row")
         row, wrote = line, []
     if row is not None:
         found.append(_make_change(row, wrote))
     elif wrote:
-        raise WireMalformed("records stand without a row")
+        raise WireMalformed("records come without a row")
     return found
 
 
