@@ -1,8 +1,11 @@
 """How Hypothesis runs in all tests: without a clock, and with the same examples everywhere.
 
 `make test` derives its examples from the tests themselves, so that the same commit gives the same
-result on every machine. `make search` loads the profile of `tools/search.py`: new examples in each
-run, many more of them, and a database in `.hypothesis/` from which a failure is repeated first.
+result on every machine, whichever tests run, and in whatever order. Hypothesis would also draw
+constants from all local modules that are loaded by then, which depends on exactly that; so it does
+not (`forget_local_constants`). `make search` loads the profile of `tools/search.py`: new examples
+in each run, many more of them, constants of the code among them, and a database in `.hypothesis/`
+from which a failure is repeated first.
 
 `--shuffle SEED` runs the tests in another order: the modules, and the tests of each. No test may
 need what another one left behind.
@@ -17,6 +20,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from hypothesis.internal.conjecture import providers
 
 settings.register_profile("perdure", deadline=None, derandomize=True, database=None)
 settings.load_profile("perdure")
@@ -29,6 +33,18 @@ def pytest_configure() -> None:
     """Let processes that tests start be interrupted, also where a shell runs them in background."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(trylast=True)  # Hypothesis has loaded the profile of the command line by then
+def pytest_sessionstart() -> None:
+    if settings().derandomize:
+        forget_local_constants()
+
+
+def forget_local_constants() -> None:
+    """Let no example depend on the modules that are loaded."""
+    none = providers.Constants()
+    providers._get_local_constants = lambda: none  # it has no setting
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

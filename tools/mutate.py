@@ -123,11 +123,20 @@ def main() -> int:
     options.add_argument("--seed", type=int, default=SEED)
     options.add_argument("--most", type=float, default=5.0, help="per cent that may survive")
     options.add_argument("--processes", type=int, default=os.cpu_count() or 1)
-    options.add_argument("only", nargs="*", help="modules, such as policy/rights.py (default: all)")
+    options.add_argument(
+        "only",
+        nargs="*",
+        help="modules, or functions in them: policy/rights.py, policy/decide.py:decide_part",
+    )
     chosen = options.parse_args()
-    modules = [one for one in find_modules() if not chosen.only or str(one) in chosen.only]
+    functions = {module: name for module, _, name in (one.partition(":") for one in chosen.only)}
+    modules = [one for one in find_modules() if not functions or str(one) in functions]
     places = sorted(
-        (place for module in modules for place in find_places(module, chosen.seed)),
+        (
+            place
+            for module in modules
+            for place in find_places(module, chosen.seed, functions.get(str(module), ""))
+        ),
         key=lambda place: place.rank,
     )
     mutants = [make_mutant(place) for place in places[: chosen.sample or None]]
@@ -164,16 +173,28 @@ def find_modules() -> Iterator[Path]:
             yield module
 
 
-def find_places(module: Path, seed: int) -> Iterator[Place]:
-    """All changes that can be made in a module."""
+def find_places(module: Path, seed: int, function: str = "") -> Iterator[Place]:
+    """All changes that can be made in a module, or in a function of it."""
     seen: Counter[str] = Counter()
-    for number, node in enumerate(list_places(ast.parse(read_module(module)))):
+    tree = ast.parse(read_module(module))
+    lines = find_lines(tree, function) if function else range(1 << 30)
+    for number, node in enumerate(list_places(tree)):
+        if node.lineno not in lines:
+            continue
         text = ast.dump(node)
         seen[text] += 1
         for change in range(count_changes(node)):
             words = f"{seed} {module} {text} {seen[text]} {change}"
             rank = hashlib.sha256(words.encode()).hexdigest()
             yield Place(module, number, change, rank)
+
+
+def find_lines(tree: ast.Module, name: str) -> range:
+    """The lines of a function. Raises SystemExit if the module has none of this name."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name:
+            return range(node.lineno, (node.end_lineno or node.lineno) + 1)
+    raise SystemExit(f"no function is called {name}")
 
 
 def make_mutant(place: Place) -> Mutant:
