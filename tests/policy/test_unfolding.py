@@ -7,7 +7,7 @@ from typing import cast
 
 import msgspec
 import pytest
-from hypothesis import assume, example, given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from perdure.errors import InvalidRequest, MalformedIdentifier, NotFound, PartNotSupported
@@ -229,14 +229,13 @@ def test_an_ark_is_cut_at_every_character_of_its_end() -> None:
     assert long == [f"ark:12345/{'x' * count}" for count in range(199, 135, -1)]
 
 
-@given(arks.values())
+@given(arks.values().map(lambda one: cast("Ark", parse(str(one).replace("%", "x")))))
 @example(cast("Ark", parse(f"ark:99999/x6{'/y' * 15}")))
 @example(cast("Ark", parse(f"ark:99999/x6{'/y' * 16}")))
 @example(cast("Ark", parse(f"ark:99999/x6{'y' * 70}")))
 def test_a_cut_is_the_beginning_that_is_tried_first(name: Ark) -> None:
     """ "The delimiter and the part of a name, if the name with the key `whole` is its
-    beginning." """
-    assume("%" not in name.key)  # usual names have no escapes
+    beginning." Usual names have no escapes."""
     tried: dict[str, tuple[str, str]] = {}
     for one in find_beginnings(name):
         tried.setdefault(one.whole.key, (one.delimiter, one.part))
