@@ -20,6 +20,8 @@ A request is about a page of the server or about an identifier; identifiers have
     GET HEAD  /oai?verb=<verb>                                  harvesting.answer_harvester
     POST      /oai                                              harvesting.answer_harvester
     GET HEAD  /feed.atom?about=<set>                            feeds.answer_feed
+    GET HEAD  /.well-known/pdi                                  well_known.show_series
+    GET HEAD  /.well-known/api-catalog                          well_known.show_catalog
     GET HEAD  /openapi.json                                     table.publish_openapi
     GET HEAD  /search?q=<words>                                 searching.search_documents
     GET HEAD  /search.atom?q=<words>                            searching.search_documents

@@ -18,13 +18,22 @@ from perdure.errors import (
 )
 from perdure.errors.lookup import CitationGone
 from perdure.reading.targets import read_identifier
+from perdure.server.apis.well_known import SERIES_PAGE
 from perdure.server.common import asking, problems
-from perdure.server.common.answers import Answer, make_answer, make_empty_answer
+from perdure.server.common.answers import (
+    Answer,
+    join_links,
+    make_answer,
+    make_empty_answer,
+    write_link,
+)
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.common.target_kinds import TargetKind
 from perdure.server.resource.writing import find_minting_kind, minting_authority
 
+_SERIES_LINK = join_links((write_link(SERIES_PAGE, "service-meta"),))
+"""Leads to the series that are resolved here (section 3.8.1)."""
 _SECRET = frozenset((b"authorization", b"cookie", b"proxy-authorization"))
 
 
@@ -69,7 +78,7 @@ async def answer_options(service: Service, request: Request) -> Answer:
         if whole_server
         else find_allowed_methods(service, request)
     )
-    return make_empty_answer(HTTPStatus.NO_CONTENT, (b"allow", allow))
+    return make_empty_answer(HTTPStatus.NO_CONTENT, (b"allow", allow), *_SERIES_LINK)
 
 
 async def answer_trace(service: Service, request: Request) -> Answer:

@@ -22,6 +22,7 @@ from perdure.server.routes.model import (
     Schema,
     Security,
 )
+from perdure.server.routes.well_known import WELL_KNOWN
 
 _GET = ("GET", "HEAD")
 _PLAIN = "text/plain"
@@ -308,4 +309,4 @@ IIIF = (
     ),
 )
 
-PAGES = (*OWN, *THTTP, *IIIF, *ARCHIVED, *HARVESTING)
+PAGES = (*OWN, *THTTP, *IIIF, *ARCHIVED, *HARVESTING, *WELL_KNOWN)
