@@ -24,11 +24,12 @@ class TurnLookUp:
     def __init__(self, records: Records, cold: ColdReads) -> None:
         self._cold = cold
         self._lookup = records.open_lookup()
-        self._find_stored = self._lookup.find_stored
+        self.find_stored = self._lookup.find_stored
         self.find_referring = self._lookup.find_referring
         self.find_last = self._lookup.find_last_stored
         self.is_held = False
-        """True if look-ups need not wait for the disk; `find_referring` and `find_last` need it."""
+        """True if a state is held, so that look-ups need not wait for the disk. The three functions
+        above need it; `find_record` sees to it."""
         self._read_keys: frozenset[str] = frozenset()
         """The keys of records that were read from the disk for the request being answered."""
 
@@ -43,7 +44,7 @@ class TurnLookUp:
                 self._hold_state()
             elif key not in self._read_keys:
                 raise AnswerLater(partial(self._read_first, self._read_keys | {key}, key))
-        return self._find_stored(key)
+        return self.find_stored(key)
 
     def _read_first(self, keys: frozenset[str], key: str, again: Callable[[], None]) -> None:
         """Read a record from the disk, and then let the request be answered `again`."""

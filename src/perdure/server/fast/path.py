@@ -57,7 +57,7 @@ from perdure.server.fast import handle_values
 from perdure.server.fast.choices import OpenChoice
 from perdure.server.fast.headers import UsualHeader, UsualHeaders
 from perdure.server.fast.held import ReadyRepresentation
-from perdure.server.fast.leads import PDI, Lead, Leads
+from perdure.server.fast.leads import Lead, Leads
 from perdure.server.fast.lookups import TurnLookUp
 from perdure.server.fast.recent import LARGEST_KEPT, LOCATION_BYTES, RecentAnswers
 from perdure.server.resource.held import write_lifetime, write_vary
@@ -99,6 +99,7 @@ class FastPath:
         cold = cold or ColdReads(registry.records, registry.reading)
         self._lookups = TurnLookUp(registry.records, cold)
         self._find_record = self._lookups.find_record
+        self._find_stored = self._lookups.find_stored
         self._rules = registry.reading.rules
         self._has_rules = True
         """True if there may be reading rules: the plain way applies those about a name."""
@@ -277,29 +278,25 @@ class FastPath:
     # -------
 
     def _resolve_target(self, target: bytes) -> _Resolved | None:
-        """Resolve a target to a redirect, as bytes, or to a representation."""
-        if target[0] != _SLASH:
-            return None
-        written = target[1:]
-        text = written.decode("ascii")
-        if text.startswith(PDI):
-            pdi = read_plain_key(text)
-            if pdi is not None:
-                key, format, version = pdi
-                return self._resolve_name(text, written, key, version, format)
-        elif text[:1].isdigit():
-            text = label_handle(text)
-        plain = read_plain_name(text)
-        if plain is None:
-            lead = None if self._has_rules else self._leads.follow_part(text, self._day)
-            return lead or self._resolve_any(target, text)
-        return self._resolve_name(plain.path, plain.path.encode(), plain.key, None, None)
+        """Resolve a target to a redirect, as bytes, or to a representation.
 
-    def _resolve_name(
-        self, text: str, path: bytes, key: str, version: str | None, format: str | None
-    ) -> _Resolved | None:
-        """Resolve a name, given with its path, its key and, for a PDI, its version and format."""
-        stored_text, record = self._find_record(key), None
+        The most frequent case, a PDI with a location line, needs few calls of other functions.
+        """
+        path = target[1:]
+        text = path.decode("ascii")
+        pdi = read_plain_key(text) if target[:5] == _USUAL else None
+        if pdi is not None:
+            key, format, version = pdi
+        else:
+            if target[0] != _SLASH:
+                return None
+            plain = read_plain_name(label_handle(text) if text[:1].isdigit() else text)
+            if plain is None:
+                return self._resolve_other(target, text)
+            text, key, version, format = plain.path, plain.key, None, None
+            path = text.encode()
+        stored_text = self._find_stored(key) if self._lookups.is_held else self._find_record(key)
+        record = None
         if stored_text is None:  # which names the rules must be asked about, only the door knows
             if self._has_rules:
                 return None
@@ -322,6 +319,12 @@ class FastPath:
         before, first, second, third, behind = frame
         place = escape_uri(uri)
         return b"".join((before, place, first, path, second, path, third, path, behind))
+
+    def _resolve_other(self, target: bytes, text: str) -> _Resolved | None:
+        """Resolve a name that has no usual spelling, or a part of a name."""
+        text = label_handle(text) if text[:1].isdigit() else text
+        lead = None if self._has_rules else self._leads.follow_part(text, self._day)
+        return lead or self._resolve_any(target, text)
 
     def _open_choice(self, candidates: Candidates, path: bytes) -> OpenChoice:
         pattern = find_pattern(candidates.locations, self._health.dead)
