@@ -93,7 +93,7 @@ def store_assertions(
             except PerdureError as error:
                 plans[number] = error
         planned = [(number, one) for number, one in plans.items() if isinstance(one, Mint)]
-        answers = registry.door.execute_all([one for _, one in planned])
+        answers = registry.door.execute_commands([one for _, one in planned])
         outcome = plans | dict(zip((number for number, _ in planned), answers, strict=True))
         for number, one in outcome.items():
             yield StoredLine(

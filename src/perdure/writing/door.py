@@ -80,27 +80,6 @@ class Door(abc.ABC):
         done.wait()
         return unwrap_receipt(answers[0])
 
-    def execute_all(self, commands: Sequence[Command]) -> list[Answer]:
-        """Carry out commands together, and wait for the receipt or the error of each."""
-        done = threading.Event()
-        answers: list[Answer | None] = [None] * len(commands)
-        waiting = len(commands)
-
-        def deliver_answers(arrived: Iterable[tuple[Then, Answer]]) -> None:
-            nonlocal waiting
-            for then, answer in arrived:
-                if not isinstance(then, Future):
-                    then(answer)
-                waiting -= 1
-            if not waiting:
-                done.set()
-
-        if commands:
-            takers = (partial(answers.__setitem__, at) for at in range(len(commands)))
-            self.enqueue_turn(list(zip(commands, takers, strict=True)), deliver_answers)
-            done.wait()
-        return [one for one in answers if one is not None]
-
     def execute_commands(self, commands: Sequence[Command]) -> list[Answer]:
         """Carry out commands together, and wait for an answer to each, in their order."""
         if not commands:
@@ -111,7 +90,7 @@ class Door(abc.ABC):
 
         def deliver_answers(answers: Iterable[tuple[Then, Answer]]) -> None:
             for then, answer in answers:
-                if not isinstance(then, asyncio.Future):
+                if not isinstance(then, Future):
                     then(answer)
             if len(found) == len(commands):
                 done.set()
