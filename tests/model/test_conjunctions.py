@@ -18,7 +18,7 @@ MEMBER = "http://www.w3.org/ns/prov#hadMember"
 
 
 def conjoined(*parts: str, **fields: Any) -> list[str]:
-    target = {"type": "Composite", "items": list(parts)}
+    target = {"type": "as:Collection", "items": list(parts)}
     plain = {"@context": CONTEXT, "type": "Annotation", "motivation": MEMBER, "target": target}
     return list(map(str, list_conjuncts(read_assertion(json.dumps(plain | fields).encode()))))
 
@@ -28,7 +28,7 @@ def test_the_set_is_explicitly_represented() -> None:
     data = write_conjunction(PARTS, body="Both.", creator="https://a.example/", created="2026")
     document = json.loads(data)
     assert document["motivation"] == MEMBER
-    assert document["target"] == {"type": "Composite", "items": list(PARTS)}
+    assert document["target"] == {"type": "as:Collection", "items": list(PARTS)}
     assert (document["body"]["value"], document["created"]) == ("Both.", "2026")
     assertion = read_assertion(data)
     assert is_conjunction(assertion)
@@ -41,7 +41,7 @@ def test_a_part_is_read_however_it_is_named() -> None:
     selector = {"type": "FragmentSelector", "value": "char=0,1", "conformsTo": PLAIN_TEXT}
     selected = {"source": TEXT, "selector": selector}
     assert conjoined(address, PARTS[1]) == list(PARTS)
-    target = {"type": "Composite", "items": [selected, PARTS[0]]}
+    target = {"type": "as:Collection", "items": [selected, PARTS[0]]}
     assert conjoined(target=target) == [f"{TEXT}#char=0,1", PARTS[0]]
 
 

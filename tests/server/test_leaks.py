@@ -112,7 +112,7 @@ def restrict(site: Deployment, about: str, **fields: Any) -> None:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    root = configure(tmp_path_factory.mktemp("leaks") / "registry")
+    root = configure(tmp_path_factory.mktemp("leaks") / "registry", sparql="on")
     with deployed(root) as running:
         make_captures(running, tmp_path_factory.mktemp("files"))
         make_handle(running)

@@ -158,7 +158,7 @@ def test_everything_that_needs_a_right_says_so(document: dict[str, Any]) -> None
     assert set(document["components"]["securitySchemes"]) == {"bearer", "basic", "signature"}
     for pattern, item in document["paths"].items():
         for method, operation in item.items():
-            only_reads = "handles" in pattern or pattern in ("/oai", "/webmention")
+            only_reads = "handles" in pattern or pattern in ("/oai", "/sparql", "/webmention")
             writes = method in ("put", "delete") or (method == "post" and not only_reads)
             security = operation.get("security", [{}])
             assert ({} not in security) or not writes, (method, pattern)

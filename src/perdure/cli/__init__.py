@@ -73,6 +73,8 @@ _MODULES = {
     "conjoin": "asserting",
     "assertions": "asserting",
     "retract": "asserting",
+    "sparql": "triples",
+    "nanopub": "triples",
     "status": "status",
     "verify": "keeping",
     "rebuild": "keeping",

@@ -108,15 +108,16 @@ def _describe_quotation(one: Quotation) -> str:
 @click.command("index", cls=PerdureCommand)
 @click.option("--rebuild", is_flag=True, help="Read all documents again.")
 def bring_indexes(rebuild: bool) -> None:
-    """Bring the indexes of citations and of passages up to date.
+    """Bring the indexes of citations, of passages and of triples up to date.
 
-    'cites', 'cited-by' and 'quotes' do it themselves before they answer; 'perdure serve' does it
-    regularly. With --rebuild, both are made again. Documents that cannot be read are listed with
-    the reason.
+    'cites', 'cited-by', 'quotes' and 'sparql' do it themselves before they answer; 'perdure serve'
+    does it regularly. With --rebuild, they are made again. Documents that cannot be read are listed
+    with the reason. Triples are kept once a query was asked, or if the setting sparql is on.
     """
     import contextlib
 
     from perdure.upkeep.indexing import has_passages, open_citations, open_passages
+    from perdure.upkeep.triples.updating import is_wanted, open_triples
 
     with here().open_registry() as registry, contextlib.ExitStack() as stack:
         indexes: dict[str, DocumentIndex] = {
@@ -124,6 +125,8 @@ def bring_indexes(rebuild: bool) -> None:
         }
         if has_passages():
             indexes["passages"] = stack.enter_context(open_passages(registry))
+        if is_wanted(registry):
+            indexes["triples"] = stack.enter_context(open_triples(registry))
         for what, one in indexes.items():
             if rebuild:
                 one.reset()

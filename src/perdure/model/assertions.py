@@ -84,7 +84,7 @@ MOTIVATIONS = {word: _OA + word for word in STANDARD} | {
 _WORDS = {iri: word for word, iri in MOTIVATIONS.items()}
 _IRI = re.compile(r'[A-Za-z][A-Za-z0-9+.-]*:[^\s<>"{}|\\^`\x00-\x20]+')
 _TERM = re.compile("[A-Za-z][A-Za-z0-9_-]{0,63}")
-_GROUPS = ("Choice", "Composite", "Independents", "List")
+_GROUPS = ("Choice", "Composite", "Independents", "List", "as:Collection")
 
 
 class AssertionTarget(msgspec.Struct, frozen=True, kw_only=True):
@@ -370,7 +370,7 @@ def write_assertion(
     """Write an assertion about some targets, as JSON-LD in UTF-8 that ends in a line feed.
 
     `body` is plain text, `creator` an IRI, `created` a time such as `2026-11-24T06:00:00Z`, `group`
-    the type of the set of all targets, such as `Composite`; what is empty is left out. Raises the
+    the type of the set of all targets, such as `Choice`; what is empty is left out. Raises the
     errors of `read_assertion`.
     """
     words = [word if word in STANDARD else find_iri(word) for word in motivations]

@@ -5,13 +5,12 @@ PDI and asserting that it is the conjunction of some fragments. In this way, the
 represented".
 
 How it works: a conjunction is an assertion with the motivation `conjoins` and one target, a
-`Composite` (a set of resources that are all needed, in the words of the Web Annotation context)
-whose items are the parts. Its identifier names the parts together, and its document says which they
-are:
+collection of Activity Streams, whose items are the parts: the context of Web Annotation has words
+for both. Its identifier names the parts together, and its document says which they are:
 
     {"@context": "http://www.w3.org/ns/anno.jsonld", "type": "Annotation",
      "motivation": "http://www.w3.org/ns/prov#hadMember",
-     "target": {"type": "Composite", "items": ["pdi://…/1.text.1#char=0,9", "pdi://…#char=20,31"]}}
+     "target": {"type": "as:Collection", "items": ["pdi://…/1.text.1#char=0,9", "pdi://…#char=20,31"]}}
 
 What must stay true: a conjunction has at least two parts, none twice, each of one version of one
 format, so it never changes. An assertion about a conjunction says nothing about each of its parts.
@@ -26,7 +25,7 @@ from perdure.ids import Identifier
 from perdure.model.assertions import CONJOINS, Assertion, AssertionTarget, write_assertion
 
 FEWEST = 2
-_COMPOSITE = "Composite"
+_COLLECTION = "as:Collection"
 
 
 def write_conjunction(
@@ -34,15 +33,15 @@ def write_conjunction(
 ) -> bytes:
     """Write the conjunction of some parts, as `perdure.model.assertions.write_assertion`."""
     return write_assertion(
-        parts, (CONJOINS,), body=body, creator=creator, created=created, group=_COMPOSITE
+        parts, (CONJOINS,), body=body, creator=creator, created=created, group=_COLLECTION
     )
 
 
 def is_conjunction(assertion: Assertion) -> bool:
     """Return whether an assertion says that it is the conjunction of its targets."""
     target = assertion.document.get("target")
-    is_composite = isinstance(target, dict) and target.get("type") == _COMPOSITE
-    return is_composite and CONJOINS in assertion.motivations
+    is_set = isinstance(target, dict) and target.get("type") == _COLLECTION
+    return is_set and CONJOINS in assertion.motivations
 
 
 def list_conjuncts(assertion: Assertion) -> tuple[Identifier, ...]:

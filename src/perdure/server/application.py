@@ -26,6 +26,8 @@ A request is about a page of the server or about an identifier; identifiers have
     GET HEAD  /search?q=<words>                                 searching.search_documents
     GET HEAD  /search.atom?q=<words>                            searching.search_documents
     GET HEAD  /opensearch.xml                                   searching.describe_search
+    GET HEAD  /sparql?query=<query>                             triples.answer_sparql
+    POST      /sparql                                           triples.answer_sparql
     GET HEAD  /api/handles/<handle>                             handles.serve_handle
     POST      /api/handles/<handle>                             handles.serve_handle
     PUT       /api/handles/<handle>                             handles.serve_handle

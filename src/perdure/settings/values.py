@@ -201,6 +201,11 @@ class Settings:
         "of any token) or signed (also anyone who signs the request with a key)",
         allow_words("off", "tokens", "signed"),
     )
+    sparql: str = _define_setting(
+        "off",
+        "whether anyone may query the assertions in SPARQL, at /sparql: off or on",
+        allow_words("off", "on"),
+    )
     pages: str = _define_setting(
         "not-for-html",
         "whether browsers get the landing page of a document: never, not-for-html (documents in "

@@ -40,6 +40,8 @@ from perdure.upkeep.searching.updating import Search, Searching
 AT_ONCE = 2  # captures
 _CUTTERS = 4  # threads
 _MOST_COUNTED = 10_000  # parts
+QUERIES_AT_ONCE = 2
+"""Queries in SPARQL that one worker evaluates at a time."""
 _CITATIONS = "citations"
 _SEARCHES = "searches"
 _QUOTATIONS = "quotations"
@@ -60,6 +62,8 @@ class Service:
     """True if the registry was a mirror when the worker started."""
     capturing: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
     """Held while a page is captured."""
+    querying: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(QUERIES_AT_ONCE))
+    """Held while a query in SPARQL is evaluated."""
     counted: dict[bytes, int] = field(default_factory=dict)
     """The lengths of parts that are generated while they are sent, by their entity tags."""
     searching: Searching = field(init=False)

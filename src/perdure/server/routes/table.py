@@ -20,6 +20,7 @@ from perdure.server.routes.names import NAME_ROUTES, SHARED
 from perdure.server.routes.openapi import describe_interface
 from perdure.server.routes.pages import PAGES
 from perdure.server.routes.searching import SEARCHING
+from perdure.server.routes.triples import TRIPLES
 
 
 async def publish_openapi(service: Service, request: Request) -> Answer:
@@ -59,7 +60,7 @@ _OPENAPI = Route(
     ),
 )
 
-_PAGE_ROUTES = (*PAGES, _OPENAPI, *SEARCHING, *APIS)
+_PAGE_ROUTES = (*PAGES, _OPENAPI, *SEARCHING, *TRIPLES, *APIS)
 
 
 def _share_methods(routes: Sequence[Route]) -> Iterator[Route]:
