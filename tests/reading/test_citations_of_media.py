@@ -164,8 +164,10 @@ FILM = ("x-matroska", "video/x-matroska")
         ([1] * 5 + SHADES, 1, "#crop=sec,0,2,(2,2),(9,9)", Verdict.ABSENT, (0, 0)),
         ([1] * 5 + SHADES[:7] + [1] * 3, 1, "#sec=0,2", Verdict.ALTERED, (7, 10)),
         ([1] * 5 + SHADES[:3] + [1] * 7, 1, "#sec=0,2", Verdict.ABSENT, (0, 0)),
-        ([1] * 5 + SHADES, 0, "#sec=0,2", Verdict.ABSENT, (0, 0)),
-        ([1] * 5 + SHADES, 2, "#sec=0,2", Verdict.ABSENT, (0, 0)),  # the film ends before
+        ([1] * 5 + SHADES, 0, "#sec=0,2", Verdict.ELSEWHERE, (0, 0)),
+        ([1] * 5 + SHADES, 2, "#sec=0,2", Verdict.ELSEWHERE, (0, 0)),  # the film ends before
+        ([1] * 7 + SHADES, 0, "#sec=0,2", Verdict.ELSEWHERE, (0, 0)),
+        ([1] * 5 + SHADES[:9], 0, "#sec=0,2", Verdict.ABSENT, (0, 0)),  # one frame is missing
     ],
 )
 def test_frames_from_an_origin_in_seconds(
@@ -186,6 +188,11 @@ def test_frames_from_an_origin_in_seconds(
         assert str(found.part) == f"{name}#sec={origin},3"
     if verdict is Verdict.ALTERED:
         assert found.unit == "frame"
+    if verdict is Verdict.ELSEWHERE and len(citing) == 15:
+        assert str(found.right) == f"{name}@1={cited}{part}"
+        assert check(library, str(found.right)).verdict is Verdict.VERBATIM
+    elif verdict is Verdict.ELSEWHERE:  # no origin is a fraction of a second
+        assert (found.right, str(found.part)) == (None, f"{name}#msec=1400,3400")
     with pytest.raises(PartOutOfRange):
         check(library, f"{name}@9={cited}{part}")
 

@@ -3,8 +3,8 @@
 How it works: the cited part is cut, or all of its document, and a part of the same extent is cut
 out of the citing document, at the origin. Pictures have a decoded form (ruling: part-digest): if
 forms and digests are equal, the verdict is `verbatim`. Otherwise, and for film, sound and bytes,
-the units are compared: pixels, digests of frames, samples, bytes. Pixels, samples and bytes are
-also looked for elsewhere in the document.
+the units are compared: pixels, digests of frames, samples, bytes. All of them are also looked for
+elsewhere in the document.
 
 What must stay true: nothing is decoded in this process. A part that reaches beyond the end of the
 citing document is not at the origin; an origin beyond the end does not exist.
@@ -12,6 +12,7 @@ citing document is not at the origin; an origin beyond the end does not exist.
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -33,6 +34,7 @@ from perdure.reading.extraction import PartExtraction
 
 _LONGEST = 64 << 20  # bytes that are compared in memory
 _ALL_SOUND = Media(time=Time(Fraction(0), None))
+_MILLISECONDS = 1000
 _DIGEST = 64  # bytes of the digest of a frame
 _ELSEWHERE = Comparison(verdict=Verdict.ELSEWHERE, likeness=Verdict.VERBATIM)
 
@@ -140,17 +142,59 @@ def _compare_film(parts: PartExtraction, citing: Side, origin: Origin, cited: Si
         try:
             ours = _read_units(parts, citing.source, here)
         except PartOutOfRange:
-            return Finding(comparison=NOTHING, unit="frame")
-    if ours.form != theirs.form:
-        return Finding(comparison=NOTHING, unit="frame")
-    comparison = compare_units(ours.data, theirs.data, _DIGEST)
+            ours = _Units(theirs.form, b"")
+    comparison = NOTHING
+    if ours.form == theirs.form:
+        comparison = compare_units(ours.data, theirs.data, _DIGEST)
     if comparison.verdict is Verdict.VERBATIM and len(ours.data) == len(theirs.data):
-        lasts = scene.time.end - scene.time.start
-        if lasts.denominator == 1:
-            return Finding(comparison=comparison, unit="second", part=here.time, extent=int(lasts))
-        count = len(ours.data) // _DIGEST
-        return Finding(comparison=comparison, unit="frame", part=here.time, extent=count)
-    return _describe_altered(comparison, "frame", here.time)
+        return _describe_scene(comparison, here.time, len(theirs.data) // _DIGEST)
+    with blame(citing.identifier):
+        elsewhere = _find_scene(parts, citing.source, theirs, scene.time.end - scene.time.start)
+    return elsewhere or _describe_altered(comparison, "frame", here.time)
+
+
+def _describe_scene(comparison: Comparison, there: Interval, frames: int) -> Finding:
+    lasts = there.end - there.start
+    if lasts.denominator == 1:
+        return Finding(comparison=comparison, unit="second", part=there, extent=int(lasts))
+    return Finding(comparison=comparison, unit="frame", part=there, extent=frames)
+
+
+def _find_scene(
+    parts: PartExtraction, source: Source, cited: _Units, lasts: Fraction
+) -> Finding | None:
+    """Look for the frames of a cited scene in the whole film. An origin is a whole second.
+
+    Frames are counted, so the place is one in time if the film has one rate; it is read again
+    there, to be sure.
+    """
+    seconds = [one.seconds for one in parts.list_extents(source) if one.seconds]
+    end = Fraction(math.floor(max(seconds, default=0) * _MILLISECONDS), _MILLISECONDS)
+    if not end:
+        return None
+    try:
+        ours = _read_units(parts, source, Crop(Interval(Fraction(0), end)))
+    except (OverBudget, PartOutOfRange):  # too long to be searched
+        return None
+    at = find_run(ours.data, cited.data, _DIGEST) if ours.form == cited.form else None
+    if at is None:
+        return None
+    start = at / Fraction(cited.form.split()[-2])  # the frames in a second
+    there = Interval(start, start + lasts)
+    frames = len(cited.data) // _DIGEST
+    if (start * _MILLISECONDS).denominator != 1 or not _shows(parts, source, there, cited):
+        return Finding(comparison=_ELSEWHERE, unit="frame", extent=frames)
+    found = _describe_scene(_ELSEWHERE, there, frames)
+    moved = str(start) if start.denominator == 1 else None
+    return msgspec.structs.replace(found, moved=moved)
+
+
+def _shows(parts: PartExtraction, source: Source, time: Interval, cited: _Units) -> bool:
+    """Return whether exactly some frames are shown in an interval of a film."""
+    try:
+        return _read_units(parts, source, Crop(time)) == cited
+    except (OverBudget, PartOutOfRange):
+        return False
 
 
 def _describe_altered(comparison: Comparison, unit: str, here: Selector) -> Finding:
