@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -27,9 +27,6 @@ from perdure.model.conjunctions import list_conjuncts
 from perdure.reading.assertions import HeldAssertion
 from perdure.upkeep.triples.library import load_pyoxigraph
 
-if TYPE_CHECKING:
-    from pyoxigraph import Quad
-
 _PROV = PREFIXES["prov"]
 _TARGET = f"{PREFIXES['oa']}hasTarget"
 _TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
@@ -39,9 +36,9 @@ TRIG = "application/trig"
 """The format of a body that is a nanopublication."""
 
 
-def list_quads(held: HeldAssertion, invalidated: Iterable[Identifier] = ()) -> Iterator[Quad]:
-    """Yield the triples of an assertion, and those about it. `invalidated` are the assertions that
-    it retracts, if it counts.
+def list_quads(held: HeldAssertion, invalidated: Iterable[Identifier] = ()) -> Iterator[Any]:
+    """Yield the triples of an assertion, and those about it, as quads. `invalidated` are the
+    assertions that it retracts, if it counts.
 
     Raises AssertionNotTriples if JSON-LD gives it no meaning without fetching something.
     """
