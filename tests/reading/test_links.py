@@ -19,9 +19,14 @@ from perdure.errors.limits import PlainTextTooLong
 from perdure.extractors.port import Source
 from perdure.ids import parse
 from perdure.reading.extraction import PartExtraction
-from perdure.reading.links import declared
+from perdure.reading.links import declared, written
 from perdure.reading.links.declared import DeclaredLink, list_links
-from perdure.reading.links.written import find_written, read_bare_doi
+from perdure.reading.links.written import (
+    find_candidates,
+    find_places,
+    find_written,
+    read_bare_doi,
+)
 
 NAME = "pdi://oma.eop.gov.us/1997/09/01/1.text.1"
 PART = f"{NAME}#char=0,47"
@@ -262,6 +267,35 @@ def test_the_links_of_a_pdf_have_their_pages(tmp_path: Path) -> None:
     assert found == [
         DeclaredLink("pdf", parse(PART), 1, 0),
         DeclaredLink("pdf", parse(DOI), 3, 0),
+    ]
+
+
+_BITS = ("doi ", "DOI.", "doi:", "PDI:", "urn:", "http://", "HTTPS://", "http:/", "x", ":", "h")
+_MORE = (" ", "pwid:", "Pwid", "ark:/1", "hdl:", "info:", "Ä", "\x1aoi:", "d/i ", "\x10di:", "\n")
+
+
+@given(st.lists(st.sampled_from(_BITS + _MORE), max_size=60))
+def test_a_long_text_has_the_places_of_a_short_one(bits: list[str]) -> None:
+    """The fast way is equal to the plain one, wherever the text begins and ends."""
+    pytest.importorskip("numpy")
+    short = "".join(bits).encode()
+    padding = b" " * written._LONG
+    assert find_places(short + padding) == find_places(short)
+    places = [place - len(padding) for place in find_places(padding + short)]
+    assert places == find_places(short)
+
+
+def test_other_addresses_are_no_candidates() -> None:
+    text = (
+        f"http://a.example/x HTTPS://doi.org/10.1000/182 {DOI} https://id.example/{NAME}".encode()
+    )
+    found = [text[at : at + 12] for at in find_candidates(text, ("https://id.example",))]
+    assert found == [
+        b"HTTPS://doi.",
+        b"doi.org/10.1",
+        b"doi:10.1000/",
+        b"https://id.e",
+        b"pdi://oma.eo",
     ]
 
 

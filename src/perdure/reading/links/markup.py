@@ -1,7 +1,7 @@
 """Identifiers in HTML, XML and SGML: in attributes and in the text between tags. Pure.
 
-How it works: the document is searched for identifiers like any text (`written`). Only if there are
-some, its tags are found, and each identifier is read in the attribute or in the character data
+How it works: the document is searched for identifiers like any text (`written`). Only if there may
+be some, its tags are found, and each identifier is read in the attribute or in the character data
 around it. The name of the attribute, the element and the kind of document say how it refers:
 
 | where | how |
@@ -38,7 +38,7 @@ from perdure.extractors.markup.tags import (
     scan_tags,
 )
 from perdure.ids import Identifier
-from perdure.reading.links.written import find_places, find_written, read_bare_doi
+from perdure.reading.links.written import find_candidates, find_written, read_bare_doi
 
 _HEAD = 4096  # bytes in which the kind of a document is recognised
 _TYPED_DOI = re.compile(rb"""type\s{0,9}=\s{0,9}["']doi["']""", re.IGNORECASE)
@@ -61,7 +61,7 @@ class MarkedIdentifier(NamedTuple):
 
 def find_marked(data: bytes, rule: Rule, bases: tuple[str, ...] = ()) -> Iterator[MarkedIdentifier]:
     """Yield the identifiers in markup in UTF-8, in order."""
-    places = find_places(data)
+    places = find_candidates(data, bases)
     typed = [] if rule is HTML else [found.start() for found in _TYPED_DOI.finditer(data)]
     if not places and not typed:
         return
