@@ -19,7 +19,8 @@ from tests.server.deployment import Deployment, deployed
 from tests.server.test_fastpath import FIELDS, exchange
 
 from perdure.ids import parse
-from perdure.model.commands import Alias, Assign, Command
+from perdure.model.commands import Alias, Assign, Command, Restrict
+from perdure.model.reading_rules import Access, ReadingRule
 from perdure.model.records import Location, Value
 from perdure.registry import initialise
 
@@ -293,3 +294,63 @@ def test_a_record_that_was_added_in_the_same_turn_is_seen(fresh: BothWays) -> No
     assert first is not None
     assert b"\r\nlocation: https://a.example/x/c3\r\n" in first
     assert second in (None, fresh.ask_plainly("/ark:99999/x6/c3", "Host: a"))
+
+
+# reading rules
+# -------------
+
+GOVERNED = {
+    "hdl:1/A": "closed by a rule about the owner of an alias, a target and a whole",
+    "hdl:1/alias-of-pdi": "closed by a rule about the alias itself",
+    "ark:99999/x6": "closed by a rule about the whole of a suffix",
+    "urn:example:a": "a part of it is closed",
+    "hdl:2/*": "closed by a scope",
+}
+"""Names with reading rules."""
+CLOSED = (
+    *["hdl:1/alias-of-pdi", "1/alias-of-pdi", "doi:10.1/alias-of-handle"],
+    *["10.1/ALIAS-of-handle", "urn:example:alias-of-ark", "URN:IANA:42117::alias:::"],
+    *["hdl:1/to-values", "hdl:1/at-last", "hdl:1/A%23z", "1/A%23z", "hdl:1/a@time(100s,200s)"],
+    *[
+        "ark:99999/x6.pdf",
+        "ark:/99999/x-6-tail",
+        "ark:99999/x6%23hash",
+    ],
+    *["urn:example:a%23z", "hdl:2/own%23z", "hdl:2/spaced@box(1,2)"],
+    *["ark:99999/x6/c"],
+)
+"""The leads about which, or about whose owner or whole, there is a rule."""
+
+
+@pytest.fixture(scope="module")
+def governed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BothWays]:
+    root = tmp_path_factory.mktemp("governed") / "registry"
+    _initialise(root)
+    made = BothWays(root)
+    _fill_registry(made.desk)
+    for about in GOVERNED:
+        part = "z" if about.startswith("urn:") else ""
+        rule = ReadingRule(about=about, part=part, access=Access.CLOSED)
+        made.desk.registry.door.execute_command(Restrict(rule=rule))
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("name", [*LEADS, *OTHERS])
+def test_rules_leave_other_leads_on_the_fast_way(governed: BothWays, name: str) -> None:
+    plain = governed.ask_plainly(f"/{name}")
+    for _ in range(2):
+        fast = governed.ask_fast(f"/{name}")
+        assert fast in (None, plain)
+        assert (fast is None) or name not in CLOSED
+        assert (fast is not None) or name in (*CLOSED, *OTHERS)
+
+
+def test_a_rule_ends_remembered_leads(fresh: BothWays) -> None:
+    fresh.desk.bind("hdl:1/owner", PLACE, register=True)
+    fresh.desk.alias("hdl:1/owner", "hdl:1/other")
+    assert fresh.ask_fast("/hdl:1/other") == fresh.ask_plainly("/hdl:1/other")
+    rule = ReadingRule(about="hdl:1/owner", access=Access.CLOSED)
+    fresh.desk.registry.door.execute_command(Restrict(rule=rule))
+    assert fresh.ask_fast("/hdl:1/other") is None
+    assert fresh.ask_plainly("/hdl:1/other").startswith(b"HTTP/1.1 403 ")

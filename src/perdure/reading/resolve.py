@@ -154,6 +154,16 @@ class ReadDoor:
 
         return CaptureRules(self._records, self.rules, self._archives)
 
+    def governs_name(self, name: Identifier) -> bool:
+        """Return True if a reading rule may be about what a name names.
+
+        Call `rules.refresh` first, after every change of the registry.
+        """
+        held = name.archived
+        if held is not None and held.archive.removeprefix("~") in self._archives:
+            return self.capture_rules.refresh() or self.rules.has_rules(name)
+        return self.rules.has_rules(name)
+
     def governs_captures(self, captures: Sequence[Capture]) -> bool:
         """Return True if a reading rule may be about one of some captures."""
         if not self._records.find_last_rule() or not self.capture_rules.refresh():

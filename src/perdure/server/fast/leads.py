@@ -12,7 +12,8 @@ The longest known beginning of an ARK is found by one or two look-ups of the las
 of keys, since a beginning of a key sorts directly before it, apart from its own other ends.
 
 Everything else is left to the plain way: several owners, parts of documents that are held here,
-several locations, and names that lead nowhere.
+several locations, names that lead nowhere, and names about which, or about whose owner or whole,
+there may be a reading rule.
 
 What must stay true: an answer from here is the same, byte for byte, as the plain way's. A `Lead`
 that rests on a missing record is valid only as long as no record was added: new records raise only
@@ -21,6 +22,7 @@ the second count of `perdure.storage.generation`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache, lru_cache
 from typing import NamedTuple
 
@@ -69,8 +71,16 @@ class Lead(NamedTuple):
 class Leads:
     """Finds where names lead. `counts` are those of `perdure.storage.generation`."""
 
-    def __init__(self, lookups: TurnLookUp, counts: memoryview, settings: Settings) -> None:
+    def __init__(
+        self,
+        lookups: TurnLookUp,
+        counts: memoryview,
+        settings: Settings,
+        is_governed: Callable[[str], bool],
+    ) -> None:
+        """`is_governed` returns True if a reading rule may be about a name, given as its path."""
         self._lookups = lookups
+        self._is_governed = is_governed
         self._counts = counts
         self._seen = -1
         """The count of changes when the state of `lookups` was last found to be current."""
@@ -111,7 +121,7 @@ class Leads:
         plain = None if is_pdi(written) else read_plain_name(f"hdl:{written}")
         target = plain or find_alias(record)
         text = None if target is None else self._lookups.find_record(target.key)
-        if target is None or text is None:
+        if target is None or text is None or self._is_governed(target.path):
             return None
         if text[0] == stored.JSON and list_alias_texts(stored.decode_stored(text)):
             return None
@@ -148,6 +158,8 @@ class Leads:
         else:
             owner = identify_record(owners[0], record)
             path = qualify_identifier(owner, int(version), format).whole.path
+        if self._is_governed(path) or self._is_governed(text):
+            return None
         return self._lead_onward(path, changes)
 
     def _lead_onward(self, path: str, changes: int | None) -> Lead:
@@ -175,6 +187,8 @@ class Leads:
         if changes is None or self._lookups.find_referring(f"alias:{plain.key}", limit=1):
             return None
         path, delimiter, part = plain.whole.path, plain.delimiter, plain.part
+        if self._is_governed(path):
+            return None
         stored_text = self._lookups.find_record(plain.whole.key)
         holder = None if stored_text is None else self._find_holder(stored_text, day)
         if holder is None:
@@ -196,7 +210,7 @@ class Leads:
         whole, stored_text = beginning
         cut = find_cut(key, whole)
         holder = self._find_holder(stored_text, day)
-        if cut is None or holder is None:
+        if cut is None or holder is None or self._is_governed(whole):
             return None
         (delimiter, part), (record, uri, ttl) = cut, holder
         place = self._unfolding.locate_rest(whole, record, delimiter, part, uri)

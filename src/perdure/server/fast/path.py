@@ -100,13 +100,13 @@ class FastPath:
         self._lookups = TurnLookUp(registry.records, cold)
         self._find_record = self._lookups.find_record
         self._find_stored = self._lookups.find_stored
-        self._rules = registry.reading.rules
+        self._reading = registry.reading
         self._has_rules = True
         """True if there may be reading rules: the plain way applies those about a name."""
         self._recent = RecentAnswers(generation.counts, self._note_revision)
         self._find_answer = self._recent.find_answer
         self._keep_measured = self._recent.keep_measured
-        self._leads = Leads(self._lookups, generation.counts, settings)
+        self._leads = Leads(self._lookups, generation.counts, settings, self._is_governed)
         self._headers = UsualHeaders(settings)
         self._known_headers = self._headers.known
         self._registry = registry
@@ -251,7 +251,7 @@ class FastPath:
             stored_text = self._find_record(key)
             if stored_text is None:
                 return None
-            if self._has_rules and self._is_governed(handle_values.name_handle(name)):
+            if self._is_governed(handle_values.name_handle(name)):
                 return None
             record = stored.decode_stored(stored_text)
             return handle_values.write_values(name, record, fresh=self._fresh)
@@ -268,11 +268,13 @@ class FastPath:
 
     def _note_revision(self) -> None:
         self._lookups.release_state()
-        self._has_rules = self._rules.refresh()
+        self._has_rules = self._reading.rules.refresh()
 
     def _is_governed(self, name: str | Identifier) -> bool:
-        """Return True if there are reading rules about a name. Raises MalformedIdentifier."""
-        return self._rules.has_rules(parse(name) if isinstance(name, str) else name)
+        """Return True if a reading rule may be about a name. Raises MalformedIdentifier."""
+        if not self._has_rules:
+            return False
+        return self._reading.governs_name(parse(name) if isinstance(name, str) else name)
 
     # targets
     # -------
@@ -297,9 +299,7 @@ class FastPath:
             path = text.encode()
         stored_text = self._find_stored(key) if self._lookups.is_held else self._find_record(key)
         record = None
-        if stored_text is None:  # which names the rules must be asked about, only the door knows
-            if self._has_rules:
-                return None
+        if stored_text is None:
             return self._leads.follow_name(text, key, version, format, self._day)
         if self._has_rules and self._is_governed(text):
             return None
@@ -323,7 +323,7 @@ class FastPath:
     def _resolve_other(self, target: bytes, text: str) -> _Resolved | None:
         """Resolve a name that has no usual spelling, or a part of a name."""
         text = label_handle(text) if text[:1].isdigit() else text
-        lead = None if self._has_rules else self._leads.follow_part(text, self._day)
+        lead = self._leads.follow_part(text, self._day)
         return lead or self._resolve_any(target, text)
 
     def _open_choice(self, candidates: Candidates, path: bytes) -> OpenChoice:
@@ -337,13 +337,13 @@ class FastPath:
             return None
         identifier = parse(text)
         stored_text = self._find_record(identifier.key)
-        if stored_text is None or (self._has_rules and self._is_governed(identifier)):
+        if stored_text is None or self._is_governed(identifier):
             return None
         return self._decide_step(text, stored.decode_stored(stored_text))
 
     def _decide_step(self, text: str, record: Record) -> _Resolved | None:
         if record.values and list_alias_texts(record):
-            if self._has_rules or record.tombstone is not None:
+            if record.tombstone is not None:
                 return None
             return self._leads.follow_alias(record)
         record = show_to_readers(record)
