@@ -6,6 +6,7 @@ import contextlib
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from perdure import metadata
@@ -20,7 +21,8 @@ from perdure.errors.records import (
 )
 from perdure.metadata import cmdi
 from perdure.metadata.port import LARGEST
-from perdure.model.about import About
+from perdure.model.about import About, DescriptionText, Rights
+from perdure.model.merging import patch_description
 
 RECORD = """<?xml version="1.0"?>
 <resource xmlns="http://datacite.org/schema/kernel-4">
@@ -172,6 +174,7 @@ def test_nonsense_is_an_error_of_ours_or_a_description(data: bytes, format: str)
         (b'{"title":"T","creator":"A"}', ("title", "creator")),
         (b'{"titles":[],"titel":"T"}', ("titel",)),
         (b'{"titel":null}', ("titel",)),
+        (b'{"rights":[{"text":"T"}],"places":[{}]}', ("rights.text",)),
     ],
 )
 def test_a_record_of_which_nothing_would_be_kept_is_refused(
@@ -182,6 +185,21 @@ def test_a_record_of_which_nothing_would_be_kept_is_refused(
         metadata.read_record(data, "json")
     assert raised.value.members == members
     assert "the format does not know" in str(raised.value)
+
+
+def test_an_item_of_which_nothing_is_known_is_left_out() -> None:
+    """It would be stored as an empty item, or replace what the description has by nothing."""
+    record = b'{"titles":[{"value":"T"}],"rights":[{"text":"a"},{"value":"b"}]}'
+    found = metadata.read_record(record, "json")
+    assert found == About(titles=(DescriptionText(value="T"),), rights=(Rights(value="b"),))
+    patch = b'{"titles":[{"value":"T"}],"rights":[{"text":"a"}],"places":[],"year":null}'
+    kept = metadata.read_merge_patch(patch, "json")
+    assert msgspec.json.decode(kept) == {"titles": [{"value": "T"}], "places": [], "year": None}
+    with pytest.raises(MembersUnknown, match=r"'rights\.text'"):
+        metadata.read_merge_patch(b'{"rights":[{"text":"a"}]}', "json")
+    described = About(titles=found.titles, rights=found.rights)
+    patched = patch_description(described, {"rights": [{"text": "a"}, {"value": "c"}]})
+    assert [one.value for one in patched.rights] == ["c"]
 
 
 @pytest.mark.parametrize("data", [b"{}", b'{"titles":[]}', b'{"language":""}'])

@@ -27,7 +27,7 @@ from perdure.ids import Identifier
 from perdure.metadata import cmdi
 from perdure.metadata.port import LARGEST, DescribedResource, Format
 from perdure.model.about import About
-from perdure.model.merging import read_patch
+from perdure.model.merging import drop_empty_items, leave_out_unsaid, read_patch
 from perdure.plugins import InvalidClaim, load_plugins
 
 __all__ = [
@@ -116,7 +116,7 @@ def read_record(data: bytes, format: str) -> About:
     if found.read is None:
         readable = tuple(one.name for one in load_formats().values() if one.read is not None)
         raise FormatNotRead(format=format, read=readable)
-    about = found.read(data)
+    about = drop_empty_items(found.read(data))
     if about == _NOTHING:
         _refuse_unknown(data, found)
     return about
@@ -148,7 +148,7 @@ def read_merge_patch(data: bytes, format: str) -> bytes:
         return msgspec.json.encode(read_record(data, format))
     if len(data) > LARGEST:
         raise MetadataTooLarge(format="json", limit=LARGEST)
-    patch = read_patch(data)
+    patch = leave_out_unsaid(read_patch(data))
     if not patch.keys() & _MEMBERS:
         _refuse_unknown(data, find_format("json"))
     return msgspec.json.encode(patch)

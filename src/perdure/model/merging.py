@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+from msgspec.structs import astuple, replace
 
 from perdure.errors.records import quote_parser
 from perdure.model.about import About
@@ -43,7 +44,35 @@ def patch_description(about: About, patch: dict[str, Any]) -> About:
         patched = msgspec.convert(spell_degrees(members), About)
     except msgspec.ValidationError as error:
         raise quote_parser("json", "msgspec", error) from None
-    return check_description(patched)
+    return check_description(drop_empty_items(patched))
+
+
+def leave_out_unsaid(patch: dict[str, Any]) -> dict[str, Any]:
+    """Leave out lists whose items say nothing, such as rights with unknown members only.
+
+    In their place, an empty list would replace what the description has. Raises as
+    `patch_description`.
+    """
+    said = patch_description(About(), patch)
+    return {
+        name: value
+        for name, value in patch.items()
+        if not (isinstance(value, list) and value) or getattr(said, name, None) != ()
+    }
+
+
+def drop_empty_items(about: About) -> About:
+    """Leave out items that say nothing, such as rights of which only unknown members were given."""
+    changed: dict[str, tuple[Any, ...]] = {}
+    for name in about.__struct_fields__:
+        items = getattr(about, name)
+        if isinstance(items, tuple) and any(map(_is_empty, items)):
+            changed[name] = tuple(one for one in items if not _is_empty(one))
+    return replace(about, **changed) if changed else about
+
+
+def _is_empty(item: Any) -> bool:
+    return isinstance(item, msgspec.Struct) and not any(astuple(item))
 
 
 _KINDS = {
