@@ -1,4 +1,4 @@
-"""Sound that must be decoded: FLAC, MP3, Ogg, AAC; exact to the sample, whatever the container.
+"""Sound that must be decoded: FLAC, MP3, Ogg, AAC, AIFF; exact to the sample, in any container.
 
 How it works: the output of a decoder depends on what came before. So PyAV (FFmpeg's libraries)
 seeks to a place a little before the part and decodes from there; AAC is decoded from the start.
@@ -60,6 +60,8 @@ DEMUXERS = {
     "audio/mp4": "mov",
     "audio/x-m4a": "mov",
     "audio/webm": "matroska",
+    "audio/aiff": "aiff",
+    "audio/x-aiff": "aiff",
 }
 _PRE_ROLL = Fraction(1)  # seconds
 """0.2 was measured to be enough for MP3. Opus asks for 0.08 (RFC 7845, 4.6), but half a second
