@@ -9,8 +9,9 @@ a run that was killed can resume there.
 
 What must stay true: records are copied byte for byte; a record whose head other readers would
 refuse (from an ARC file, with bare line feeds, without an identifier) gets a new head with the same
-fields. No record is written twice. A record that is damaged (it ends early, or does not have the
-digest that was recorded with it) or missing is reported, and left out completely.
+fields, and a request whose payload was given the digest of its block one without that digest. No
+record is written twice. A record that is damaged (it ends early, or does not have the digest that
+was recorded with it) or missing is reported, and left out completely.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ import msgspec
 from perdure.archives.capture import pages
 from perdure.archives.capture.wholes import collect_whole
 from perdure.archives.choosing import prefer_intact
+from perdure.archives.files import heads
 from perdure.archives.files.records import WarcRecord
 from perdure.archives.index.revisits import find_original
 from perdure.archives.opening import REDIRECTS
@@ -54,6 +56,7 @@ from perdure.upkeep.collection.resuming import RunLog
 
 MOST_OF_SITE = 100_000
 """Largest number of URLs of one site or subsite."""
+_PAYLOAD = "warc-payload-digest"
 _NEEDED = (b"warc-type:", b"warc-record-id:", b"warc-date:", b"content-length:")
 _SITES = ("subsite", "site")
 _IN_MEMORY = 64 << 20  # bytes that can get a digest in the head before them
@@ -304,10 +307,12 @@ def _as_warc(record: WarcRecord, key: str) -> Iterator[bytes]:
     """Yield a record unchanged, or with a new head if some readers would refuse the old one."""
     raw = record.read_raw()
     head = next(raw)
-    if _is_sound(head):
+    block_as_payload = _digests_block_as_payload(record)
+    if _is_sound(head) and not block_as_payload:
         yield head
         yield from raw
         return
+    kept = [one for one in record.fields if not block_as_payload or one[0].lower() != _PAYLOAD]
     fields = dict.fromkeys(name.lower() for name, _ in record.fields)
     added = []
     if "warc-record-id" not in fields:
@@ -315,8 +320,18 @@ def _as_warc(record: WarcRecord, key: str) -> Iterator[bytes]:
         added.append(("WARC-Record-ID", f"<{identity.urn}>"))
     if "content-length" not in fields:
         added.append(("Content-Length", str(sum(map(len, record.read_block())))))
-    yield _record_head(b"WARC/1.0", [*record.fields, *added])
+    yield _record_head(b"WARC/1.0", [*kept, *added])
     yield from record.read_block()
+
+
+def _digests_block_as_payload(record: WarcRecord) -> bool:
+    """Return True for a request whose block has the digest that is given for its payload.
+
+    warcprox 2.3 wrote it so; other readers take the payload for damaged.
+    """
+    names = ("warc-type", "warc-block-digest", _PAYLOAD)
+    kind, block, payload = (heads.find_value(record.fields, name) for name in names)
+    return kind == "request" and payload == block != ""
 
 
 def _is_sound(head: bytes) -> bool:
