@@ -56,7 +56,7 @@ class NotCaptured(NotFound):
 
     def repair(self) -> str:
         if not self.offered:
-            return "this address was never captured"
+            return "this address was never captured by GET"
         uri, date = (self.offered[0].get(name) for name in ("uri", "date"))
         return f"the nearest is {quote(uri)} of {date}; request it with 'nearest'"
 
