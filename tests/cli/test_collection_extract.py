@@ -162,6 +162,57 @@ def test_states_of_members_in_the_archive(archive: Shell) -> None:
     assert sha512 in listed, "the manifest has it"
 
 
+def test_a_revisit_that_recorded_a_redirect_is_complete(archive: Shell, tmp_path: Path) -> None:
+    """A redirect needs no payload: its status and its target are in the revisit itself."""
+    warc = Warc(tmp_path / "moved.warc.gz")
+    digest = f"sha1:{base64.b32encode(hashlib.sha1(b'').digest()).decode()}"
+    place = ("Location", "http://www.dr.dk/other")
+    for name, status in (("moved", "302 Found"), ("same", "200 OK")):
+        uri = f"http://www.dr.dk/{name}"
+        of = "http://elsewhere.example/"
+        warc.revisit(uri, AT, f"{digest[:-1]}{name[0].upper()}", of, AT, place, status=status)
+    archive.run("archive", "add", str(warc.finish()))
+    moved, same = (OTHER.replace("other", name) for name in ("moved", "same"))
+    report = archive.run(
+        "collection", "check", corpus(archive, moved, same), "--report", "json", code=1
+    )
+    found = json.loads(report.stdout)["checked"]
+    assert [one["state"] for one in found] == ["exact", "absent"]
+    assert "original is missing" in found[1]["detail"]
+    into = tmp_path / "a.warc.gz"
+    archive.run("collection", "extract", corpus(archive, moved), "-o", str(into))
+    assert ("revisit", "http://www.dr.dk/moved") in [one[:2] for one in records(into)]
+
+
+def test_a_request_of_warcprox_comes_out_as_other_readers_take_it(
+    archive: Shell, tmp_path: Path
+) -> None:
+    """warcprox 2.3 gives requests the digest of the block as that of the payload."""
+    warc = Warc(tmp_path / "warcprox.warc.gz")
+    warc.response("http://proxy.example/", AT, b"<p>1")
+    path = warc.finish()
+    block = b"GET / HTTP/1.1\r\nHost: proxy.example\r\n\r\n"
+    digest = base64.b32encode(hashlib.sha1(block).digest()).decode()
+    head = (
+        "WARC/1.0\r\nWARC-Type: request\r\n"
+        "WARC-Record-ID: <urn:uuid:00000000-0000-4000-8000-000000000001>\r\n"
+        f"WARC-Date: {AT}\r\nWARC-Target-URI: http://proxy.example/\r\n"
+        f"WARC-Block-Digest: sha1:{digest}\r\nWARC-Payload-Digest: sha1:{digest}\r\n"
+        f"Content-Type: application/http;msgtype=request\r\nContent-Length: {len(block)}\r\n\r\n"
+    )
+    with path.open("ab") as file:
+        file.write(gzip.compress(head.encode() + block + b"\r\n\r\n"))
+    assert "failed" in program(BIN / "warcio", "check", path).stdout
+    archive.run("archive", "add", str(path))
+    into = tmp_path / "a.warc.gz"
+    name = corpus(archive, OTHER.replace("http://www.dr.dk/other", "http://proxy.example/"))
+    archive.run("collection", "extract", name, "-o", str(into))
+    assert ("request", "http://proxy.example/") in [one[:2] for one in records(into)]
+    checked = program(BIN / "warcio", "check", into)
+    assert (checked.returncode, checked.stdout) == (0, "")
+    assert f"WARC-Block-Digest: sha1:{digest}".encode() in gzip.decompress(into.read_bytes())
+
+
 def test_of_a_page_it_is_told_which_pieces_are_kept(archive: Shell, place: Path) -> None:
     name = corpus(archive, HOME, AGAIN)
     before = place / "before.json"

@@ -48,12 +48,17 @@ def open_capture(captures: Captures, files: ArchiveFiles, capture: Capture) -> O
         return _describe_opened(capture, capture, record, record)
     own = files.open_record(capture)
     if found.capture is None:
-        if own.status in REDIRECTS and find_value(own.headers, "Location"):
+        if is_redirect(own):
             return _describe_opened(capture, capture, own, own)
         own.close()
         raise OriginalMissing(identifier=capture.uri, date=capture.date, original=found.wanted)
     with closing(own):
         return _describe_opened(capture, found.capture, files.open_record(found.capture), own)
+
+
+def is_redirect(record: ArchivedRecord) -> bool:
+    """Return True if a record leads elsewhere. A revisit that does is complete by itself."""
+    return record.status in REDIRECTS and bool(find_value(record.headers, "Location"))
 
 
 def _describe_opened(

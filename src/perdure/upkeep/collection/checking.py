@@ -27,6 +27,7 @@ from perdure.archives.digests import algorithm_of
 from perdure.archives.files import heads
 from perdure.archives.files.records import WarcRecord
 from perdure.archives.index.revisits import find_original
+from perdure.archives.opening import is_redirect
 from perdure.archives.port import Capture
 from perdure.archives.pwid import known, verdict
 from perdure.archives.pwid.answering import is_ours
@@ -202,10 +203,10 @@ class MemberChecker:
     def _check_captured(self, blank: CheckedMember, pwid: Pwid, capture: Capture) -> CheckedMember:
         archive = self._registry.archive
         found = find_original(archive.captures, capture, archive.files)
-        if found.capture is None:
-            detail = f"{found.how}: {found.wanted}"
-            return _with_state(blank, State.ABSENT, where=pwid.archive, detail=detail)
-        with closing(archive.files.open_record(found.capture)) as record:
+        with closing(archive.files.open_record(found.capture or capture)) as record:
+            if found.capture is None and not is_redirect(record):
+                detail = f"{found.how}: {found.wanted}"
+                return _with_state(blank, State.ABSENT, where=pwid.archive, detail=detail)
             if heads.find_value(record.fields, "WARC-Segment-Number"):
                 detail = "recorded in segments, but only the first can be read"
                 return _with_state(blank, State.UNREADABLE, where=pwid.archive, detail=detail)
