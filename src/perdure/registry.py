@@ -179,6 +179,7 @@ class Registry:
         return ReadDoor(
             self.records,
             self.settings.templates,
+            delegations=self.delegations,
             find_elsewhere=self._find_elsewhere,
             clock=self.clock,
             archives=own,
@@ -345,6 +346,7 @@ class Registry:
                 clock=self.clock,
                 delete_indexes=self.delete_indexes,
                 learn=self.learn_authorities,
+                find_fence=self.delegations.find_fence,
             )
         )
 

@@ -8,13 +8,17 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from tests.conftest import Desk, text
+from tests.conftest import SERIES, Desk, text
 
 from perdure.errors import MalformedIdentifier, NotFound, PartNotSupported
+from perdure.errors.delegations import AnsweredElsewhere
 from perdure.ids import Identifier, parse
+from perdure.ids.name_set import read_set
 from perdure.ids.named_parts import split_part
 from perdure.model.commands import Assign
+from perdure.model.delegations import make_delegation, read_resolver
 from perdure.model.queries import (
+    LOCAL_READER,
     Choices,
     Description,
     Elsewhere,
@@ -36,6 +40,7 @@ from perdure.server.common.service import Service
 from perdure.server.fast.taskless import TasklessWrites
 from perdure.server.protocol.http import EXTENSION
 from perdure.storage.generation import Generation
+from perdure.upkeep.delegating import delegate_names
 
 
 def resolve(desk: Desk, name: str, **query: Any) -> Resolved:
@@ -196,8 +201,8 @@ def test_what_no_name_can_be_is_malformed_unless_its_beginning_is_known(desk: De
     assert desk.registry.reading.resolve(query).part == "page=2"
 
 
-# hooks
-# -----
+# delegations
+# -----------
 
 
 def test_another_resolver_is_asked_only_for_what_is_not_known(desk: Desk, letter: str) -> None:
@@ -213,6 +218,33 @@ def test_another_resolver_is_asked_only_for_what_is_not_known(desk: Desk, letter
     step = door.resolve(Query(identifier=parse("hdl:20.1/elsewhere"), accepts_elsewhere=True)).step
     assert isinstance(step, Redirect)
     assert asked == ["hdl:20.1/elsewhere"]
+def test_another_resolver_answers_only_for_what_is_not_known(desk: Desk, letter: str) -> None:
+    """ "For reading, a record that is here wins" """
+    delegate(desk, f"pdi://{SERIES}/", "resolver")
+    door = desk.registry.reading
+    assert isinstance(door.resolve(Query(identifier=parse(letter))).step, Fetch)
+    with pytest.raises(AnsweredElsewhere) as caught:
+        door.resolve(Query(identifier=parse(f"pdi://{SERIES}/1993/01/20/1.text.1")))
+    assert caught.value.resolvers == ("https://other.example/",)
+    with pytest.raises(NotFound) as unknown:
+        door.resolve(Query(identifier=parse("hdl:20.1/elsewhere")))
+    assert not isinstance(unknown.value, AnsweredElsewhere)
+
+
+def test_a_successor_answers_for_what_is_still_here(desk: Desk, letter: str) -> None:
+    """ "after a hand-over the delegation does" """
+    delegate(desk, f"pdi://{SERIES}/", "successor")
+    desk.clock.set("2026-12-01T00:00:00")
+    door = desk.registry.reading
+    with pytest.raises(AnsweredElsewhere):
+        door.resolve(Query(identifier=parse(letter)))
+    on_the_machine = Query(identifier=parse(letter), reader=LOCAL_READER)
+    assert isinstance(door.resolve(on_the_machine).step, Fetch)
+
+
+def delegate(desk: Desk, names: str, role: str) -> None:
+    resolver = read_resolver("https://other.example")
+    delegate_names(desk.registry, make_delegation(read_set(names), (resolver,), role=role))
 
 
 # one record, several questions

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import io
+from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.conftest import TODAY, Clock, Desk, text
+from tests.conftest import SERIES, TODAY, Clock, Desk, text
 
 from perdure.errors.delegations import DelegationMalformed, NotADelegation
 from perdure.ids import parse
 from perdure.ids.name_set import read_set
 from perdure.model.delegations import Delegation, make_delegation, read_resolver, write_delegation
+from perdure.registry import Registry, initialise
 from perdure.upkeep.asserting import make_assertion_content
 from perdure.upkeep.delegating import delegate_names, revoke_delegation
+from perdure.upkeep.transfer.exporting import export_lines
+from perdure.upkeep.transfer.importing import ImportSource, import_lines
 
 OLD = "pdi://oma.eop.gov.us/1993/"
 NAME = f"{OLD}01/20/1"
@@ -114,3 +119,27 @@ def test_an_open_registry_learns_of_new_delegations(desk: Desk) -> None:
     assert not find_base(desk)  # nobody told of a revision
     counts[0] += 1
     assert find_base(desk)
+
+
+def test_an_export_brings_delegations_to_another_registry(desk: Desk, tmp_path: Path) -> None:
+    """ "export ∘ import is the identity" """
+    ended = delegate_names(desk.registry, make("hdl:4263537/"))
+    delegate_names(desk.registry, make(to="https://old.example"))
+    revoke_delegation(desk.registry, parse(ended.identifier))
+    desk.clock.set("2026-12-01T00:00:00")
+    delegate_names(desk.registry, make())
+    lines = b"".join(line.rstrip(b"\n") + b"\n" for line in export_lines(desk.registry))
+    initialise(tmp_path / "other", series=(SERIES,))
+    desk.clock.set("2027-01-01T00:00:00")
+    with Registry(tmp_path / "other", clock=desk.clock) as other:
+        assert other.delegations.list_all() == ()
+        source = ImportSource(io.BytesIO(lines), tmp_path)
+        list(import_lines(other, source, processes=0))
+        assert describe_all(other) == describe_all(desk.registry)
+
+
+def describe_all(registry: Registry) -> list[object]:
+    return [
+        (one.identifier, one.delegation, one.at, one.effective, one.ended, one.order)
+        for one in registry.delegations.list_all()
+    ]

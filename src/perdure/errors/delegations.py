@@ -43,3 +43,22 @@ class NotADelegation(NotFound):
 
     def repair(self) -> str:
         return "list the delegations to find its name"
+
+
+class AnsweredElsewhere(NotFound):
+    """Other resolvers answer for this identifier: a delegation says so."""
+
+    code = "answered-elsewhere"
+    resolvers: tuple[str, ...]
+    """The addresses of the resolvers, the first one to be asked first."""
+    delegation: str
+    """The identifier of the delegation."""
+    how: str = "redirect"
+    """What the delegation says: `redirect`, `proxy` or `refer`."""
+    role: str = "resolver"
+
+    def problem(self) -> str:
+        return f"{quote(self.identifier)} is delegated to {quote(self.resolvers[0])}"
+
+    def repair(self) -> str:
+        return f"ask there; the delegation is {self.delegation}"

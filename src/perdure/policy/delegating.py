@@ -27,6 +27,8 @@ class DelegationIndex:
         """All of them, the oldest first; also those that hold no more or not yet."""
         self.has_hand_overs = any(one.delegation.is_hand_over for one in self.held)
         """True if one may precede the records that are here."""
+        self.has_writers = any(one.delegation.writes for one in self.held)
+        """True if names may be assigned elsewhere."""
         self._by_series: dict[str, list[HeldDelegation]] = defaultdict(list)
         self._by_beginning: dict[int, dict[str, list[HeldDelegation]]] = {}
         for one in self.held:

@@ -20,7 +20,8 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from perdure.errors import Corrupt, PerdureError
-from perdure.ids import Identifier
+from perdure.errors.delegations import AnsweredElsewhere
+from perdure.ids import Identifier, parse
 from perdure.ids.name_set import NameSet
 from perdure.model.assertions import Assertion, read_assertion
 from perdure.model.delegations import Delegation, HeldDelegation, Revocation, read_delegation
@@ -45,8 +46,8 @@ class _Document(NamedTuple):
     said: Delegation | Revocation | Assertion
     by: str
     at: str
-    order: tuple[int, int, str, str]
-    """The place of its change, its time, and its key."""
+    order: tuple[str, int, int, str]
+    """Its time, the place of its change, and its key."""
 
 
 class Delegations:
@@ -120,12 +121,42 @@ class Delegations:
         """Return the delegation that answers writers of a name."""
         return choose_for_writing(self.list_covering(name))
 
+    def find_minting(self, series: str) -> HeldDelegation | None:
+        """Return the delegation by which another resolver assigns the names of today."""
+        return self.find_writing(parse(f"pdi://{series}/{self.today.replace('-', '/')}/"))
+
     def find_hand_over(self, name: Identifier) -> HeldDelegation | None:
         """Return the delegation that precedes the record of a name that is here."""
         index = self.load_index()
         if not index.has_hand_overs:
             return None
         return choose_hand_over(index.list_covering(name, self.today))
+
+    def require_undelegated(self, name: Identifier) -> None:
+        """Raise AnsweredElsewhere if another resolver answers readers of a name unknown here."""
+        held = self.find_reading(name)
+        if held is not None:
+            raise make_error(held, name)
+
+    def require_not_handed_over(self, name: Identifier) -> None:
+        """Raise AnsweredElsewhere if a successor answers readers of a name that may be here."""
+        held = self.find_hand_over(name)
+        if held is not None:
+            raise make_error(held, name)
+
+    def require_written_here(self, name: Identifier) -> None:
+        """Raise AnsweredElsewhere if another resolver assigns and changes a name.
+
+        Of a series, these are the names of today.
+        """
+        is_series = name.is_interval and str(name) == name.authority_beginning
+        held = self.find_minting(name.assigned_under) if is_series else self.find_writing(name)
+        if held is not None:
+            raise make_error(held, name)
+
+    def find_fence(self) -> Callable[[Identifier], None] | None:
+        """Return `require_written_here`, or None if no names are assigned elsewhere."""
+        return self.require_written_here if self.load_index().has_writers else None
 
     def find_delegation(self, name: Identifier) -> HeldDelegation | None:
         """Return the delegation that a name names; None if it names something else."""
@@ -173,7 +204,7 @@ class Delegations:
         with suppress(PerdureError):  # a retraction, or written by a later release
             said = read_delegation(assertion)
         mark = (change.mark.epoch, change.mark.number) if change else (0, 0)
-        return _Document(identifier, said, record.by, record.at, (*mark, record.at, key))
+        return _Document(identifier, said, record.by, version.at, (version.at, *mark, key))
 
     def _find_first(self, key: str) -> Record | None:
         """The first revision of a record, with the places of its bytes now."""
@@ -200,6 +231,18 @@ def _end_delegations(numbered: dict[str, HeldDelegation], end: _Document) -> Non
             continue
         if not held.ended or day < held.ended:
             numbered[one.key] = replace(held, ended=day, ended_by=end.identifier)
+
+
+def make_error(held: HeldDelegation, name: Identifier) -> AnsweredElsewhere:
+    """Return the error that says who answers for a name."""
+    said = held.delegation
+    return AnsweredElsewhere(
+        identifier=str(name),
+        resolvers=tuple(one.base for one in said.resolvers),
+        delegation=str(held.identifier),
+        how=said.how,
+        role=said.role,
+    )
 
 
 def describe_delegation(held: HeldDelegation, day: str) -> dict[str, object]:

@@ -8,8 +8,11 @@ How it works: `ReadDoor.resolve` takes these steps, in this order, on one state 
    handle with an HS_ALIAS value is an alias of the handle that it names.
 4. If the name is not an alias, it may begin with a known name (`perdure.policy.unfolding`): the
    longest beginning answers, and the rest of the name is the part.
-5. If the name is unknown here, another resolver may know it: `find_elsewhere`
-   (`perdure.policy.forwarding`), if the query accepts that answer.
+5. If the name is unknown here, the resolver to which it is delegated answers for it
+   (`perdure.reading.delegations`). A successor, to which names were handed over, precedes even the
+   records that are here, except for readers on the machine itself. Without a delegation, public
+   resolvers may know the name: `find_elsewhere` (`perdure.policy.forwarding`), if the query accepts
+   that answer.
 6. If there are reading rules about the name, it refuses the reader, or hides what the reader may
    not read (`perdure.reading.guarding`).
 7. `Resolved.step` decides the answer (`perdure.reading.resolved`).
@@ -64,6 +67,7 @@ from perdure.storage.ports import Records
 if TYPE_CHECKING:
     from perdure.archives.port import Capture
     from perdure.reading.capture_guarding import CaptureGuard, CaptureRules
+    from perdure.reading.delegations import Delegations
 
 _MOST_ALIASES = 8
 """The most HS_ALIAS values that are followed, one after the other."""
@@ -89,12 +93,14 @@ class ReadDoor:
         templates: tuple[str, ...] = (),
         *,
         find_elsewhere: FindElsewhere = find_nothing,
+        delegations: Delegations | None = None,
         clock: Callable[[], datetime] = _find_time,
         archives: tuple[str, ...] = (),
     ) -> None:
         """`archives` are the ids of the web archive of this registry."""
         self._records = records
         self._find_elsewhere = find_elsewhere
+        self._delegations = delegations
         self._clock = clock
         self.rules = ReadingRules(records)
         self._archives = archives
@@ -103,9 +109,10 @@ class ReadDoor:
     def resolve(self, query: Query) -> Resolved:
         """Resolve a query.
 
-        Raises NotFound if the name is not known, MalformedIdentifier if it cannot have such a part,
-        Forbidden or Unauthenticated if the reader may not read it; for a citation, the errors of
-        either side, InvalidRequest and CitationGone.
+        Raises NotFound if the name is not known, AnsweredElsewhere if another resolver answers for
+        it, MalformedIdentifier if it cannot have such a part, Forbidden or Unauthenticated if the
+        reader may not read it; for a citation, the errors of either side, InvalidRequest and
+        CitationGone.
         """
         asked, beside = join_part(query.identifier, query.part)
         if asked.is_citation:
@@ -261,6 +268,8 @@ class ReadDoor:
 
     def _find_answer(self, query: Query, asked: Identifier, part: str) -> Resolved:
         follow = query.follow_aliases
+        if self._delegations is not None and query.reader.name != LOCAL:
+            self._delegations.require_not_handed_over(asked)
         if query.names is not None:
             return Resolved(asked, asked, None, query, names=query.names)
         found = self._look_up(asked.whole, follow=follow)
@@ -279,6 +288,8 @@ class ReadDoor:
                 found = self._look_up(whole, follow=follow)
                 if found is not None and (delimiter == "#" or found.identifier.key == whole.key):
                     return _make_resolved(query, asked, whole, delimiter, beginning.part, found)
+        if self._delegations is not None:
+            self._delegations.require_undelegated(asked)
         if query.accepts_elsewhere and query.doubt is None:
             there, rest = (asked, part) if part else split_hash(asked)
             elsewhere = self._find_elsewhere(there, rest)

@@ -101,9 +101,10 @@ import time
 from http import HTTPStatus
 
 from perdure.errors import Corrupt, PerdureError
+from perdure.errors.delegations import AnsweredElsewhere
 from perdure.errors.processes import Stopping
 from perdure.server.apis import memento, replay
-from perdure.server.common import logs, problems, signatures
+from perdure.server.common import elsewhere, logs, problems, signatures
 from perdure.server.common.answers import Answer, begin_answer, keep_private, send_answer
 from perdure.server.common.cold_reads import ColdReads
 from perdure.server.common.conditions import add_entity_tag, settle_conditions
@@ -183,8 +184,17 @@ class Application:
             if request.method in ("GET", "HEAD"):
                 answer = settle_conditions(request, add_entity_tag(answer))
             return answer if request.method == "HEAD" else await begin_answer(answer)
+        except AnsweredElsewhere as error:
+            return self._answer_elsewhere(request, error)
         except PerdureError as error:
             return problems.answer_problem(problems.log_problem(error, request.method), request)
         except asyncio.CancelledError:  # only by uvicorn, when the time of a graceful stop is up
             stopped = Stopping(task="this request")
             return problems.answer_problem(problems.log_problem(stopped, request.method), request)
+
+    def _answer_elsewhere(self, request: Request, error: AnsweredElsewhere) -> Answer:
+        """Lead to the resolver that answers for a name."""
+        try:
+            return elsewhere.answer_elsewhere(self._service, request, error)
+        except PerdureError as refusal:
+            return problems.answer_problem(problems.log_problem(refusal, request.method), request)

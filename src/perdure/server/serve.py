@@ -86,6 +86,7 @@ class Worker:
         forget_withdrawn(self._registry)
         self._registry.parts.check_extractors()
         self._generation = Generation(root)
+        self._registry.delegations.watch_revisions(lambda: self._generation.revision_count)
         bearers = Bearers(self._registry.records, self._generation)
         health = Health(root)
         settings = self._registry.settings

@@ -11,7 +11,10 @@ would count, before anything is stored.
 
 from __future__ import annotations
 
+from datetime import date, timedelta
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from perdure.errors.delegations import DelegationMalformed, DelegationUnsigned, NotADelegation
 from perdure.ids import Identifier, parse
@@ -51,6 +54,7 @@ def delegate_names(
     """
     example = delegation.names.example
     _check_signer(registry, example, signer)
+    delegation = _settle_first_day(registry, delegation)
     created = format_timestamp(registry.clock())
     data = write_delegation(delegation, created=created)
     title = f"Delegation of {delegation.names} to {delegation.resolvers[0].base}"
@@ -103,6 +107,36 @@ def _check_signer(registry: Registry, example: Identifier, signer: Signer | None
         raise DelegationUnsigned(identifier=str(example))
 
 
+def _settle_first_day(registry: Registry, delegation: Delegation) -> Delegation:
+    """Begin on a day of which no names were given here, if others will assign them.
+
+    Two resolvers would give the same numbers otherwise. Raises DelegationMalformed if a day is
+    stated on which this registry gives names.
+    """
+    delegations, series = registry.delegations, registry.settings.series
+    today = delegations.today
+    intervals = (parse(f"pdi://{one}/{today.replace('-', '/')}/") for one in series)
+    if not delegation.writes or not any(map(delegation.covers, intervals)):
+        return delegation
+    if not delegation.effective:
+        tomorrow = date.fromisoformat(today) + timedelta(days=1)
+        return replace(delegation, effective=tomorrow.isoformat())
+    if delegation.effective <= today:
+        raise DelegationMalformed(
+            place="effective", expected=f"a day after {today}, of which this registry gives names"
+        )
+    return delegation
+
+
+def _choose_series(registry: Registry, about: Identifier) -> str:
+    """The series of the document: one that is still minted here. Raises UnknownAuthority."""
+    first = choose_series(registry, about)
+    for one in (first, *registry.settings.series):
+        if registry.delegations.find_minting(one) is None:
+            return one
+    return first
+
+
 def _store(
     registry: Registry,
     about: Identifier,
@@ -115,7 +149,7 @@ def _store(
 ) -> Receipt:
     receipt = registry.door.execute_command(
         Mint(
-            authority=series or choose_series(registry, about),
+            authority=series or _choose_series(registry, about),
             contents=(make_assertion_content(data),),
             metadata={"title": title},
             delegates=True,

@@ -61,6 +61,7 @@ from perdure.settings import Settings
 from perdure.storage.byte_ports import Bytes
 from perdure.storage.ports import Journal, storage_errors
 from perdure.writing import numbering
+from perdure.writing.delegated import Fence, FindFence, check_written_here
 from perdure.writing.entering import Entering
 from perdure.writing.ledger import Ledger
 from perdure.writing.load import Check, execute_load
@@ -87,8 +88,12 @@ class Registrar:
         clock: Callable[[], datetime],
         delete_indexes: DeleteIndexes,
         learn: Callable[[], Settings] | None = None,
+        find_fence: FindFence | None = None,
     ) -> None:
-        """`learn` returns the settings with the authorities that were added meanwhile."""
+        """`learn` returns the settings with the authorities that were added meanwhile, and
+        `find_fence` what refuses to write the names that other resolvers assign."""
+        self._find_fence = find_fence
+        self._fence: Fence | None = None
         self._location_rule = LocationRule(settings.private_networks)
         self._clock = clock
         self._shares = Shares(settings.mints_per_day)
@@ -140,6 +145,7 @@ class Registrar:
         now = format_timestamp(moment)
         self._entering.day = now[:10].replace("-", "/")
         self._spooled.clear()
+        self._fence = self._find_fence() if self._find_fence else None
         self._shares.begin_batch(moment.timestamp())
         try:
             ledger.begin_batch(now)
@@ -191,7 +197,7 @@ class Registrar:
 
     def _answer_run(self, common: Mint | str | None, run: Sequence[Command]) -> Sequence[Answer]:
         """Answer commands that share `common`, the result of `numbering.in_common`."""
-        if common is None:
+        if common is None or self._fence is not None:
             return [self._answer_one(command) for command in run]
         owned, day = self._entering.settings.series, self._entering.day
         books = self._ledger, self._shares
@@ -217,6 +223,9 @@ class Registrar:
 
     def _carry_out(self, command: Command) -> Receipt:
         check = None
+        if self._fence is not None:
+            entering = self._entering
+            check_written_here(command, entering.settings, entering.day, self._fence)
         if self._entering.settings.private_locations == "refuse":
             self._location_rule.check_command(command)
             check = self._location_rule.check_record

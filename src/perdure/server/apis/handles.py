@@ -18,6 +18,7 @@ from typing import NamedTuple
 import msgspec
 
 from perdure.errors import NotFound, PerdureError
+from perdure.errors.delegations import AnsweredElsewhere
 from perdure.errors.requests import MalformedBody
 from perdure.ids.handle import Handle
 from perdure.ids.pdi import Pdi
@@ -80,7 +81,11 @@ async def serve_handle(service: Service, request: Request) -> Answer:
         shape = asked.form
         if not handle and request.method in ("GET", "HEAD"):
             return await handle_search.list_handles(service, request)
+        if request.method not in ("GET", "HEAD"):
+            service.registry.delegations.require_written_here(asked.identifier)
         return await verb(service, request, asked)
+    except AnsweredElsewhere:
+        raise
     except PerdureError as error:
         return handle_codes.answer_error(error, handle, request.method, shape)
 
@@ -222,6 +227,8 @@ def _resolve_handle(
     )
     try:
         return asking.resolve_query(service, request, query)
+    except AnsweredElsewhere:
+        raise
     except NotFound:
         return None
 

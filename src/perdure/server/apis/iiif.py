@@ -41,6 +41,7 @@ from perdure.errors import (
     UnknownScheme,
 )
 from perdure.errors.cutting import PartElsewhere
+from perdure.errors.delegations import AnsweredElsewhere
 from perdure.extractors.port import Part, Source, iterate_body
 from perdure.ids import Identifier
 from perdure.model.queries import LOCAL_READER, Fetch, Gone, Query
@@ -129,6 +130,8 @@ async def _answer_request(service: Service, request: Request) -> Answer:
         part = await service.cut_part(service.registry.parts.cut_part, source, selector)
         made = _answer_information if isinstance(part.selector, Information) else _answer_picture
         return made(service, request, asked, image, part)
+    except AnsweredElsewhere:
+        raise
     except (MalformedIdentifier, UnknownScheme) as error:
         return _answer_error(request, error, HTTPStatus.NOT_FOUND)
     except PartOutOfRange as error:

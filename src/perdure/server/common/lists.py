@@ -17,7 +17,7 @@ import msgspec
 
 from perdure.errors import NotAcceptable
 from perdure.server import pages
-from perdure.server.common.answers import Answer, escape_uri, join_links, make_answer
+from perdure.server.common.answers import Answer, escape_uri, join_links, make_answer, write_link
 from perdure.server.common.negotiate import choose_type
 from perdure.server.common.request import Request
 from perdure.server.pages.trail import Trail
@@ -52,12 +52,13 @@ def answer_list(
     trail: Trail | None = None,
     status: HTTPStatus = HTTPStatus.OK,
     note: str = "",
+    sources: Sequence[str] = (),
 ) -> Answer:
     """Answer with a list in the form that the client prefers. `following` is the address of the
     next page; `damaged` are names that may belong to the list, but whose records cannot be read;
     `told` has further members for the JSON form; `page` is the address of the landing page of what
     the list is about, `trail` the way up from it, and `note` a sentence before the list, for the
-    HTML form.
+    HTML form; `sources` are the addresses at which other resolvers have the rest of the list.
 
     Raises NotAcceptable if the client accepts none of the forms, unless another `status` is given:
     then the list is an explanation, and sent all the same.
@@ -69,6 +70,7 @@ def answer_list(
         asked = ", ".join(one.range for one in request.accept)
         raise NotAcceptable(identifier=about, asked=asked, offered=_OFFERS)
     fields = [*more, (b"vary", b"accept")]
+    fields += join_links(write_link(one, "alternate") for one in sources)
     if following is not None:
         fields += join_links((b'<%s>; rel="next"' % escape_uri(following),))
     if kind in ("text/html", "application/html"):
@@ -85,6 +87,7 @@ def answer_list(
             page=page,
             trail=trail or [],
             note=note,
+            sources=sources,
         )
         return pages.make_page(status, body, *fields)
     if kind == "application/json":
@@ -95,6 +98,8 @@ def answer_list(
                 one.uri: [each.uri for each in one.also] for one in entries if one.also
             }
         document |= told
+        if sources:
+            document |= {"complete": False, "sources": list(sources)}
         if damaged:
             document["damaged"] = list(damaged)
         return make_answer(status, kind, msgspec.json.encode(document), *fields)
@@ -102,6 +107,7 @@ def answer_list(
     for one in entries:
         lines.append(escape_uri(one.uri))
         lines += [b"# also: " + escape_uri(each.uri) for each in one.also]
+    lines += [b"# incomplete: " + escape_uri(one) for one in sources]
     lines += [b"# damaged: " + escape_uri(name) for name in damaged]
     lines.append(b"")
     charset = "" if kind == URI_LIST else "; charset=us-ascii"

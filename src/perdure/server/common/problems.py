@@ -18,6 +18,7 @@ import msgspec
 
 from perdure import errors
 from perdure.errors import PerdureError
+from perdure.errors.delegations import AnsweredElsewhere
 from perdure.errors.describing import UnknownMetadataType
 from perdure.errors.lookup import CitationGone, CitationNotFound
 from perdure.errors.requests import BodyEncoded
@@ -47,6 +48,7 @@ STATUS: dict[type[PerdureError], HTTPStatus] = {
     errors.BadSettings: HTTPStatus.INTERNAL_SERVER_ERROR,
     # look elsewhere
     errors.NotFound: HTTPStatus.NOT_FOUND,
+    AnsweredElsewhere: HTTPStatus.TEMPORARY_REDIRECT,
     errors.NoSuchVersion: HTTPStatus.NOT_FOUND,
     errors.NotCaptured: HTTPStatus.NOT_FOUND,
     errors.CaptureWithdrawn: HTTPStatus.GONE,

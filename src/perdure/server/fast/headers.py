@@ -19,6 +19,7 @@ import msgspec
 from perdure.policy.ordering import ReaderWishes
 from perdure.server.common.asking import find_region
 from perdure.server.common.conditions import CONDITIONS, Span
+from perdure.server.common.elsewhere import OWN_FIELD
 from perdure.server.common.negotiate import may_prefer, names_first, read_preferences
 from perdure.server.common.request import HOST
 from perdure.server.protocol.doctor import ECHO
@@ -30,6 +31,7 @@ from perdure.settings import Settings
 
 _UNUSUAL = CONDITIONS | {b"expect", b"if-range", b"want-repr-digest", ECHO.lower().encode()}
 _NOT_PLAIN = CONDITIONS | {b"authorization", b"expect", ECHO.lower().encode()}
+_ROUTING = frozenset({b"via", b"prefer", OWN_FIELD})
 _FORWARDED = b"x-forwarded-proto"
 _ONE_RANGE = re.compile(rb"bytes=([0-9]{1,15})-([0-9]{1,15})?")
 _NO_END = 1 << 62
@@ -49,6 +51,8 @@ class UsualHeader(msgspec.Struct, frozen=True):
     range: Span | None = None
     wishes: ReaderWishes = ReaderWishes()
     """The wishes by which one of several locations is chosen."""
+    is_routed: bool = False
+    """True if the header may say which resolvers it has passed, or how to be sent to another."""
 
 
 class UsualHeaders:
@@ -104,7 +108,8 @@ class UsualHeaders:
             if asked[0] >= asked[1]:
                 return None
         base = find_public_base(found, self._base_url)
-        return UsualHeader(base, for_page, asked, self._read_wishes(found))
+        routed = not _ROUTING.isdisjoint(found)
+        return UsualHeader(base, for_page, asked, self._read_wishes(found), routed)
 
     def _read_wishes(self, found: dict[bytes, bytes]) -> ReaderWishes:
         return ReaderWishes(

@@ -11,6 +11,8 @@ that occur often, in the same order:
 The longest known beginning of an ARK is found by one or two look-ups of the last record of a range
 of keys, since a beginning of a key sorts directly before it, apart from its own other ends.
 
+A name of which nothing is known here may be delegated to another resolver.
+
 Everything else is left to the plain way: several owners, parts of documents that are held here,
 several locations, names that lead nowhere, and names about which, or about whose owner or whole,
 there may be a reading rule.
@@ -37,10 +39,12 @@ from perdure.policy.handles.names import is_pdi
 from perdure.policy.handles.values import find_alias, list_alias_texts
 from perdure.policy.naming import identify_record, qualify_identifier
 from perdure.policy.sole_location import find_in_record, find_sole_location
-from perdure.policy.unfolding import Unfolding, find_cut
+from perdure.policy.unfolding import Unfolding, find_beginnings, find_cut
+from perdure.reading.delegations import Delegations
 from perdure.reading.targets import append_part
 from perdure.server.common.answers import escape_uri, write_answer
 from perdure.server.common.asking import write_choice_fields
+from perdure.server.common.elsewhere import find_place, make_redirection
 from perdure.server.common.redirects import make_redirect, redirect_onward
 from perdure.server.fast.lookups import TurnLookUp
 from perdure.settings import Settings
@@ -60,6 +64,8 @@ class Lead(NamedTuple):
     """The answer after the public address, or None if `head` is complete."""
     changes: int | None
     """The count of changes before the look-ups; None if the answer rests on no missing record."""
+    is_away: bool = False
+    """True if it leads to another resolver, unless the request has come from there."""
 
     def write_answer(self, base: str | None) -> bytes | None:
         """Write the answer for a public address; None if it needs one that is not known."""
@@ -77,8 +83,10 @@ class Leads:
         counts: memoryview,
         settings: Settings,
         is_governed: Callable[[str], bool],
+        delegations: Delegations,
     ) -> None:
         """`is_governed` returns True if a reading rule may be about a name, given as its path."""
+        self._delegations = delegations
         self._lookups = lookups
         self._is_governed = is_governed
         self._counts = counts
@@ -97,9 +105,16 @@ class Leads:
     # -----------
 
     def follow_name(
-        self, text: str, key: str, version: str | None, format: str | None, day: str
+        self,
+        text: str,
+        key: str,
+        version: str | None,
+        format: str | None,
+        day: str,
+        written: bytes,
     ) -> Lead | None:
-        """Find where a name leads that has no record: to the owner of an alias, or to a location.
+        """Find where a name leads that has no record: to the owner of an alias, to a location, or
+        to another resolver. `written` is the name as the target has it.
 
         Raises AnswerLater if the disk must be read before.
         """
@@ -110,8 +125,30 @@ class Leads:
         if owners:
             return self._lead_to_owner(owners, text, key, version, format, changes)
         if text.startswith(_list_passing()):
-            return self._lead_to_rest(key, day, changes)
-        return None
+            lead = self._lead_to_rest(key, day, changes)
+            if lead is not None:
+                return lead
+        return self._lead_to_resolver(text, written, changes)
+
+    def _lead_to_resolver(self, text: str, written: bytes, changes: int) -> Lead | None:
+        """Redirect to the resolver to which an unknown name is delegated."""
+        if not self._delegations.load_index().held:
+            return None
+        name = parse(text)
+        held = self._delegations.find_reading(name)
+        if held is None or held.delegation.how != "redirect":
+            return None
+        if any(self._lookups.find_record(one.whole.key) for one in find_beginnings(name)):
+            return None
+        places = [
+            find_place(one, written.decode("ascii"), "GET")
+            for one in held.delegation.resolvers
+            if one.kind == "http"
+        ]
+        if len(places) < len(held.delegation.resolvers):
+            return None
+        answer = make_redirection([one for one in places if one], fresh=self._fresh)
+        return Lead(write_answer(answer), None, changes, is_away=True)
 
     def follow_alias(self, record: Record) -> Lead | None:
         """Lead to the handle that the HS_ALIAS value of a handle names, unless that is an alias,

@@ -107,6 +107,8 @@ class FastMint:
         door = service.registry.door
         if series is None or len(body) > self._longest or not door.is_open:
             return False
+        if self._mints_elsewhere():
+            return False
         usual = self._headers.judge_fields(fields)
         if usual is None:
             return False
@@ -138,6 +140,10 @@ class FastMint:
             return None
         self._series[target] = series
         return series
+
+    def _mints_elsewhere(self) -> bool:
+        """Return True if other resolvers assign some names; the plain way knows which."""
+        return self._service.registry.delegations.load_index().has_writers
 
     def _find_token(self, digest: str, series: str) -> Token | None:
         """Return the token if it may mint in this series. Checked once a second, or on a change."""

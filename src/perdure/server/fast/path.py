@@ -106,7 +106,16 @@ class FastPath:
         self._recent = RecentAnswers(generation.counts, self._note_revision)
         self._find_answer = self._recent.find_answer
         self._keep_measured = self._recent.keep_measured
-        self._leads = Leads(self._lookups, generation.counts, settings, self._is_governed)
+        self._delegations = registry.delegations
+        self._is_handed_over = True
+        """True if names may have been handed over: the plain way asks which."""
+        self._leads = Leads(
+            self._lookups,
+            generation.counts,
+            settings,
+            self._is_governed,
+            registry.delegations,
+        )
         self._headers = UsualHeaders(settings)
         self._known_headers = self._headers.known
         self._registry = registry
@@ -154,6 +163,8 @@ class FastPath:
             )
         elif isinstance(found, Lead) and not self._leads.is_current(found):
             found = self._find_new_answer(target, usual.wishes)
+        if isinstance(found, Lead) and found.is_away and usual.is_routed:
+            return None
         if isinstance(found, ReadyRepresentation):
             return self._answer_bytes(method, found, usual)
         answer = found.write_answer(usual.base) if isinstance(found, Lead) else found
@@ -253,6 +264,8 @@ class FastPath:
                 return None
             if self._is_governed(handle_values.name_handle(name)):
                 return None
+            if self._is_handed_over and self._is_elsewhere(handle_values.name_handle(name)):
+                return None
             record = stored.decode_stored(stored_text)
             return handle_values.write_values(name, record, fresh=self._fresh)
         except (PerdureError, *_MALFORMED):
@@ -269,6 +282,12 @@ class FastPath:
     def _note_revision(self) -> None:
         self._lookups.release_state()
         self._has_rules = self._reading.rules.refresh()
+        self._is_handed_over = self._delegations.load_index().has_hand_overs
+
+    def _is_elsewhere(self, name: str | Identifier) -> bool:
+        """Return True if a successor answers for a name. Raises MalformedIdentifier."""
+        asked = parse(name) if isinstance(name, str) else name
+        return self._delegations.find_hand_over(asked) is not None
 
     def _is_governed(self, name: str | Identifier) -> bool:
         """Return True if a reading rule may be about a name. Raises MalformedIdentifier."""
@@ -300,8 +319,12 @@ class FastPath:
         stored_text = self._find_stored(key) if self._lookups.is_held else self._find_record(key)
         record = None
         if stored_text is None:
-            return self._leads.follow_name(text, key, version, format, self._day)
+            if self._is_handed_over and self._is_elsewhere(text):
+                return None
+            return self._leads.follow_name(text, key, version, format, self._day, target[1:])
         if self._has_rules and self._is_governed(text):
+            return None
+        if self._is_handed_over and self._is_elsewhere(text):
             return None
         if stored_text[0] != stored.JSON:
             sole = find_sole_location(stored_text, version, format, self._day)
@@ -323,7 +346,7 @@ class FastPath:
     def _resolve_other(self, target: bytes, text: str) -> _Resolved | None:
         """Resolve a name that has no usual spelling, or a part of a name."""
         text = label_handle(text) if text[:1].isdigit() else text
-        lead = self._leads.follow_part(text, self._day)
+        lead = None if self._is_handed_over else self._leads.follow_part(text, self._day)
         return lead or self._resolve_any(target, text)
 
     def _open_choice(self, candidates: Candidates, path: bytes) -> OpenChoice:
@@ -338,6 +361,8 @@ class FastPath:
         identifier = parse(text)
         stored_text = self._find_record(identifier.key)
         if stored_text is None or self._is_governed(identifier):
+            return None
+        if self._is_handed_over and self._is_elsewhere(identifier):
             return None
         return self._decide_step(text, stored.decode_stored(stored_text))
 

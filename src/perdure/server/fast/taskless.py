@@ -144,6 +144,7 @@ class TasklessWrites:
             return False
         try:
             asked = read_query(read_handle(target.text), target.question or "")
+            self._service.registry.delegations.require_written_here(asked.identifier)
             change = self._plan_change(method, asked, token, body)
             command = None if change is None else change.make_command()
         except PerdureError:

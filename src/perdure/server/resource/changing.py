@@ -35,7 +35,7 @@ from perdure.reading.targets import (
     spell_part_path,
     spell_path,
 )
-from perdure.server.common import asking, auth
+from perdure.server.common import asking, auth, elsewhere
 from perdure.server.common.answers import Answer
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
@@ -50,6 +50,7 @@ _AT_ONCE = 4 * 1024  # bytes of JSON; decoding more would delay other requests
 
 async def answer_put(service: Service, request: Request) -> Answer:
     """Answer PUT: with `?metadata` it describes the identifier, otherwise it uploads bytes."""
+    elsewhere.require_written_here(service, request)
     if _is_description(request):
         return await _take_description(service, request)
     return await uploading.put_bytes(service, request)
@@ -57,6 +58,7 @@ async def answer_put(service: Service, request: Request) -> Answer:
 
 async def answer_post(service: Service, request: Request) -> Answer:
     """Answer POST: with `?metadata` it describes the identifier, otherwise it is an operation."""
+    elsewhere.require_written_here(service, request)
     if _is_description(request):
         return await _take_description(service, request)
     if _asks(request, signing.WORD):
@@ -71,6 +73,7 @@ def open_write(service: Service, request: Request) -> OpenWrite | Answer | None:
     Returns None if the plain way must answer: a part must be cut before, or a signature must be
     judged.
     """
+    elsewhere.require_written_here(service, request)
     if _is_description(request):
         described = _check_description(service, request)
         return None if described.level.part else _open_description(service, request, described)

@@ -35,7 +35,7 @@ from perdure.policy.showing import show_to_readers
 from perdure.reading.listing import walk_citable
 from perdure.reading.resolved import Resolved
 from perdure.reading.targets import Question, append_question, spell_path, spell_uri
-from perdure.server.common import asking, lists, logs
+from perdure.server.common import asking, elsewhere, lists, logs
 from perdure.server.common.answers import (
     Answer,
     Fields,
@@ -62,13 +62,37 @@ async def list_set(
 ) -> Answer:
     """Answer a question about all names of a set.
 
-    `operand` is the set as a request to a resolution service spells it. Raises NotFound if nothing
-    known belongs to it, InvalidRequest if the cursor is not from this list.
+    If other resolvers answer for some of the names, the list says that it is incomplete, and where
+    the rest is. `operand` is the set as a request to a resolution service spells it. Raises
+    NotFound if nothing known belongs to it, AnsweredElsewhere if all of it is elsewhere,
+    InvalidRequest if the cursor is not from this list.
     """
     _refuse_part(names)
+    delegations = service.registry.delegations
+    touching = delegations.list_touching(names)
+    sources = elsewhere.list_sources(touching, request)
+    try:
+        return await _list_known(service, request, names, question, operand, sources)
+    except NotFound:
+        if not touching:
+            raise
+        delegations.require_undelegated(names.example)
+        about = operand if operand is not None else str(names)
+        fresh = (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds)
+        return lists.answer_list(request, about, [], fresh, sources=sources)
+
+
+async def _list_known(
+    service: Service,
+    request: Request,
+    names: NameSet,
+    question: Question,
+    operand: str | None,
+    sources: list[str],
+) -> Answer:
     about = operand if operand is not None else str(names)
     if names.is_divided and question.verb not in _ANSWERS and not _asks_for_bibliography(question):
-        return await _list_interval(service, request, names, question, about)
+        return await _list_interval(service, request, names, question, about, sources)
     once = question.verb not in _ANSWERS  # those are about records  # ruling: urn93-duplicates
     page, limit = await _read_page(service, names, question, once=once)
     following = _write_following(request, page, limit, operand)
@@ -109,6 +133,7 @@ async def list_set(
         following=following,
         damaged=damaged,
         trail=make_set_trail(names),
+        sources=sources,
     )
 
 
@@ -124,7 +149,12 @@ def _refuse_part(names: NameSet) -> None:
 
 
 async def _list_interval(
-    service: Service, request: Request, names: NameSet, question: Question, about: str
+    service: Service,
+    request: Request,
+    names: NameSet,
+    question: Question,
+    about: str,
+    sources: list[str],
 ) -> Answer:
     """List the years, months or days of an interval. Raises NotFound."""
     if not service.listings.is_resolved(names.example):
@@ -134,7 +164,8 @@ async def _list_interval(
     interval = await asyncio.to_thread(service.listings.list_interval, names)
     fresh = (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds)
     entries = _make_entries(request, interval.members)
-    return lists.answer_list(request, about, entries, fresh, trail=make_set_trail(names))
+    trail = make_set_trail(names)
+    return lists.answer_list(request, about, entries, fresh, trail=trail, sources=sources)
 
 
 async def _read_page(

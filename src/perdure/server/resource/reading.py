@@ -17,6 +17,7 @@ from http import HTTPStatus
 import msgspec
 
 from perdure.errors import MalformedIdentifier, NotAcceptable, NotFound
+from perdure.errors.delegations import AnsweredElsewhere
 from perdure.formats import find_media_type
 from perdure.formats.essence import strip_parameters
 from perdure.ids import Identifier, scheme_of
@@ -74,6 +75,8 @@ async def answer_get(service: Service, request: Request) -> Answer:
             question=question,
             accepts_elsewhere=question.verb in _OF_LOCATIONS,
         )
+    except AnsweredElsewhere:
+        raise
     except (NotFound, MalformedIdentifier):
         answer = answer_shoulder(service, request, question)
         if answer is None and question.verb == "assertions":
