@@ -168,6 +168,7 @@ class Registry:
             self.bytes,
             follow=self.reading.follow_set,
             is_minted=self._settings_file.is_numbered_here,
+            require_undelegated=self.delegations.require_undelegated,
         )
 
     @cached_property

@@ -14,13 +14,17 @@ from tests.conftest import Clock, Desk
 from tests.contract.table import TABLE
 
 from perdure.ids import parse
+from perdure.ids.name_set import read_set
 from perdure.model.commands import Assign, Content
+from perdure.model.delegations import make_delegation, read_resolver
 from perdure.model.records import Value
 from perdure.registry import initialise
 from perdure.storage.spool import make_content
+from perdure.upkeep.delegating import delegate_names
 from perdure.upkeep.indexing import bring_up_to_date, open_citations
 
 ENVIRONMENT = {f"PERDURE_{name.upper()}": text for name, text in TABLE["settings"].items()}
+DELEGATE = "https://resolver.archives.example/"
 BASE: str = TABLE["settings"]["base_url"]
 
 
@@ -70,6 +74,10 @@ def make_registry(place: Path) -> Path:
                     Value(index=index, type=type, data=data) for index, type, data in values
                 ),
             )
+        ),
+        "delegate": lambda names, role: delegate_names(
+            desk.registry,
+            make_delegation(read_set(names), (read_resolver(DELEGATE),), role=role),
         ),
         "capture": lambda uri, date, label: _capture(desk, place, uri, date, label),
     }

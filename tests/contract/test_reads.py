@@ -18,6 +18,7 @@ MOST = {
     "unknown version of an alias": 2,
     "part of an alias": 3,  # the handle may be registered with its `#`, too
     "citation": 3,  # both sides, and the cited one again for its verdict
+    "delegated ARK": len("b5x"),
     "ARK with suffix": len("/sheet2"),  # the whole may end at each character
 }
 """The look-ups of records for the bytes of each kind of name, if they are not 1."""
@@ -39,6 +40,7 @@ def list_cells() -> list[Cell]:
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
     root = make_registry(tmp_path_factory.mktemp("reads"))
     desk = Desk(root, Clock())
+    desk.registry.delegations.load_index()  # which is read once
     yield desk
     desk.registry.close()
 

@@ -218,6 +218,8 @@ def test_another_resolver_is_asked_only_for_what_is_not_known(desk: Desk, letter
     step = door.resolve(Query(identifier=parse("hdl:20.1/elsewhere"), accepts_elsewhere=True)).step
     assert isinstance(step, Redirect)
     assert asked == ["hdl:20.1/elsewhere"]
+
+
 def test_another_resolver_answers_only_for_what_is_not_known(desk: Desk, letter: str) -> None:
     """ "For reading, a record that is here wins" """
     delegate(desk, f"pdi://{SERIES}/", "resolver")

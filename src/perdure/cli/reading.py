@@ -292,6 +292,8 @@ def _print_pages(
             continue
         if cursor is not None:
             here().print_note(f"there is more: --cursor '{cursor}'")
+        for held in registry.delegations.list_touching(pattern):
+            here().print_note(f"incomplete: {held.delegation.resolvers[0].base} has the rest")
         damage.end_command()
         return
 

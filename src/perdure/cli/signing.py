@@ -142,7 +142,7 @@ def sign(
     from perdure.signing.document import join_signature
     from perdure.upkeep.signing import attach_signature, make_statement
 
-    signer = _read_signer(key, passphrase_file)
+    signer = read_signing_key(key, passphrase_file)
     with here().open_registry() as registry:
         made = make_statement(registry, named, signer.key.fingerprint, role)
         signed = join_signature(made, signer.sign_statement(made))
@@ -153,7 +153,7 @@ def sign(
     here().print_note(f"signed {made.identifier} as {role} with {made.signer}")
 
 
-def _read_signer(key: Path, passphrase_file: Path | None) -> Signer:
+def read_signing_key(key: Path, passphrase_file: Path | None) -> Signer:
     """Read a private key; ask for its passphrase if it needs one and there is a terminal."""
     from perdure.errors.signing import KeyLocked
     from perdure.signing.signers import LARGEST_FILE, read_signer

@@ -52,12 +52,14 @@ class Listings:
         *,
         follow: Callable[[NameSet], NameSet],
         is_minted: Callable[[Identifier], bool],
+        require_undelegated: Callable[[Identifier], None],
     ) -> None:
         self.records = records
         self._follow = follow
         self._namesakes = Namesakes(records)
         self._bytes = bytes
         self._is_minted = is_minted
+        self._require_undelegated = require_undelegated
 
     def find_record(self, identifier: Identifier) -> Record | None:
         """The record of a name, or of a name that is equal to it."""
@@ -124,9 +126,13 @@ class Listings:
         return _make_page(found, also, records, damaged, None)
 
     def _require_resolved(self, names: NameSet) -> None:
-        """Raise NotFound unless a set is an interval of a series that is resolved here."""
+        """Raise NotFound unless a set is an interval of a series that is resolved here.
+
+        Raises AnsweredElsewhere if another resolver answers for all of it.
+        """
         if names.is_interval and self.is_resolved(names.example):
             return
+        self._require_undelegated(names.example)
         # Of a version or a format, the resource may be known.
         is_resource = names.is_single and not names.has_representations
         raise (NotFound if is_resource else NothingMatches)(identifier=str(names))

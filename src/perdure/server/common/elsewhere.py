@@ -114,6 +114,9 @@ def _refer_reader(
     links = join_links(write_link(one, "alternate") for one in known)
     answer = lists.answer_list(request, error.identifier, entries, fresh, *links, told=told)
     answer.status = HTTPStatus.MULTIPLE_CHOICES
+    answer.fields = [
+        (name, b"accept, prefer" if name == b"vary" else value) for name, value in answer.fields
+    ]
     if read_wish(request):
         answer.fields.append((b"preference-applied", b"resolve=refer"))
     if _is_open(request):

@@ -21,6 +21,7 @@ from urllib.parse import quote as escape
 import msgspec
 
 from perdure.errors import Forbidden, NotFound, NothingMatches, PartNotSupported, Unauthenticated
+from perdure.errors.delegations import AnsweredElsewhere
 from perdure.errors.naming import PatternNotAllowed
 from perdure.errors.requests import ListNotPaged
 from perdure.ids import Identifier
@@ -68,15 +69,16 @@ async def list_set(
     InvalidRequest if the cursor is not from this list.
     """
     _refuse_part(names)
-    delegations = service.registry.delegations
-    touching = delegations.list_touching(names)
+    touching = service.registry.delegations.list_touching(names)
     sources = elsewhere.list_sources(touching, request)
     try:
         return await _list_known(service, request, names, question, operand, sources)
+    except AnsweredElsewhere:
+        raise
     except NotFound:
         if not touching:
             raise
-        delegations.require_undelegated(names.example)
+        service.registry.delegations.require_undelegated(names.example)
         about = operand if operand is not None else str(names)
         fresh = (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds)
         return lists.answer_list(request, about, [], fresh, sources=sources)

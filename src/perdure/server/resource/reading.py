@@ -76,7 +76,12 @@ async def answer_get(service: Service, request: Request) -> Answer:
             accepts_elsewhere=question.verb in _OF_LOCATIONS,
         )
     except AnsweredElsewhere:
-        raise
+        if question.verb != "assertions":
+            raise
+        answer = await asserting.list_about_foreign(service, request, question)
+        if answer is None:
+            raise
+        return answer
     except (NotFound, MalformedIdentifier):
         answer = answer_shoulder(service, request, question)
         if answer is None and question.verb == "assertions":
