@@ -160,6 +160,43 @@ def test_a_new_delegation_is_followed_at_once_and_an_ended_one_is_not(site: Depl
         assert site.get(f"/{name}").status == 404
 
 
+# what is resolved
+# ----------------
+
+
+def test_the_start_page_says_what_is_resolved_minted_and_delegated(site: Deployment) -> None:
+    """ "say what is resolved here, minted here, delegated where …, with a statement of completeness
+    per series" """
+    found = json.loads(site.get("/", "Accept: application/json").body)
+    assert "press.oma.eop.gov.us" in found["series"]
+    assert found["minted"] == [SERIES, OTHER_SERIES]
+    shown = {one["series"]: one for one in found["resolved"]}
+    press = shown["press.oma.eop.gov.us"]
+    assert (press["minted"], press["complete"]) == (False, False)
+    (delegated,) = press["delegated"]
+    assert (delegated["names"], delegated["resolvers"][0]) == (OLD, ARCHIVES)
+    assert (shown[SERIES]["complete"], shown[SERIES]["delegated"]) == (True, [])
+    assert ARCHIVES.encode() in site.get("/", "Accept: text/html").body
+
+
+def test_options_of_a_delegated_name_are_answered_here(site: Deployment) -> None:
+    for target in (NAME, OLD):
+        answer = site.ask("OPTIONS", f"/{target}")
+        assert answer.status == 204
+        assert answer.headers["link"].startswith(f'<{ARCHIVES}{target}>; rel="alternate"')
+        assert "GET" in answer.headers["allow"]
+
+
+def test_a_trace_goes_on_unless_it_may_not(site: Deployment) -> None:
+    """ "TRACE shows the way" """
+    answer = site.ask("TRACE", f"/{NAME}")
+    assert (answer.status, answer.headers["location"]) == (307, ARCHIVES + NAME)
+    assert site.ask("TRACE", f"/{NAME}", "Max-Forwards: 3").status == 307
+    last = site.ask("TRACE", f"/{NAME}", "Max-Forwards: 0", "Authorization: Bearer secret")
+    assert last.status == 200
+    assert b"secret" not in last.body
+
+
 # writes
 # ------
 

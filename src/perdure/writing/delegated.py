@@ -3,8 +3,8 @@
 How it works: `perdure.registry` hands in the function that knows the delegations. The registrar
 calls it once for each batch; it returns None if no names are assigned elsewhere, as nearly always.
 
-What must stay true: what is held here can be withdrawn and erased, also if its name is assigned
-elsewhere.
+What must stay true: documents that are held here can be withdrawn and erased, also if their names
+are assigned elsewhere.
 """
 
 from __future__ import annotations

@@ -27,8 +27,8 @@ from pathlib import Path
 
 from perdure.errors import PerdureError
 from perdure.errors.delegations import AnsweredElsewhere
-from perdure.ids import parse
-from perdure.ids.name_set import read_set
+from perdure.ids import Identifier, parse
+from perdure.ids.name_set import make_set, read_set
 from perdure.model.delegations import HOWS, HeldDelegation, Resolver
 from perdure.reading.targets import read_identifier
 from perdure.server.common import lists, problems
@@ -144,6 +144,16 @@ def list_sources(touching: Iterable[HeldDelegation], request: Request) -> list[s
     return list(dict.fromkeys(place for places in found for place in places))
 
 
+def link_resolvers(service: Service, request: Request) -> list[bytes]:
+    """Link to the addresses at which other resolvers answer about a name, or some of a set."""
+    name = read_target_name(request)
+    delegations = service.registry.delegations
+    if name is None:
+        return []
+    found = delegations.list_touching(make_set(name))
+    return [write_link(one, "alternate") for one in list_sources(found, request)]
+
+
 def strip_origin(raw: bytes) -> str:
     """Return a target without our own address, and without the slash at its beginning.
 
@@ -230,12 +240,17 @@ def require_written_here(service: Service, request: Request) -> None:
     delegations = service.registry.delegations
     if not delegations.load_index().has_writers:
         return
+    name = read_target_name(request)
+    if name is not None:
+        delegations.require_written_here(name)
+
+
+def read_target_name(request: Request) -> Identifier | None:
+    """Return the name in a target, or one of the names that a target mints; None for a page."""
     text = request.target.text
     try:
-        name = read_identifier(text)
+        return read_identifier(text)
     except PerdureError:
-        try:
-            name = read_set(text).example  # `URN:IANA:42117::`
-        except PerdureError:
-            return  # the handler says what is wrong
-    delegations.require_written_here(name)
+        with suppress(PerdureError):
+            return read_set(text).example  # `URN:IANA:42117::`
+    return None

@@ -21,6 +21,7 @@ from perdure.errors.mirroring import MirrorStopped
 from perdure.ids import load_schemes
 from perdure.model.parameters import Parameters
 from perdure.reading.pasted import read_pasted
+from perdure.reading.resolved_series import describe_series, list_resolved_series
 from perdure.reading.targets import read_name, read_question, spell_name_path, spell_set_path
 from perdure.server import pages
 from perdure.server.apis import memento
@@ -53,20 +54,23 @@ async def show_start(service: Service, request: Request) -> Answer:
     found = sorted(load_schemes().values(), key=lambda scheme: scheme.name)
     vary = (b"vary", b"accept")
     minted = service.registry.learn_authorities().series
-    series = await asyncio.to_thread(service.registry.listings.list_series, minted)
+    registry = service.registry
+    resolved = await asyncio.to_thread(
+        list_resolved_series, registry.listings, registry.delegations, minted
+    )
     if choose_type(request.accept, ("application/json", "text/html")) == "text/html":
         body = pages.render_template(
             "start.html",
-            series=series,
-            minted=minted,
+            resolved=resolved,
             schemes=found,
             is_searched=service.settings.search == "on",
         )
         return pages.make_page(HTTPStatus.OK, body, vary)
     about = {
         "software": f"perdure {version('perdure')}",
-        "series": series,
+        "series": [one.series for one in resolved],
         "minted": minted,
+        "resolved": [describe_series(one) for one in resolved],
         "authorities": f"{request.base_url}/authorities",
         "schemes": {scheme.name: scheme.prefixes for scheme in found},
     }

@@ -16,10 +16,11 @@ from perdure.errors import (
     UnknownAuthority,
     UnknownScheme,
 )
+from perdure.errors.delegations import AnsweredElsewhere
 from perdure.errors.lookup import CitationGone
 from perdure.reading.targets import read_identifier
 from perdure.server.apis.well_known import SERIES_PAGE
-from perdure.server.common import asking, problems
+from perdure.server.common import asking, elsewhere, problems
 from perdure.server.common.answers import (
     Answer,
     join_links,
@@ -32,7 +33,7 @@ from perdure.server.common.service import Service
 from perdure.server.common.target_kinds import TargetKind
 from perdure.server.resource.writing import find_minting_kind, minting_authority
 
-_SERIES_LINK = join_links((write_link(SERIES_PAGE, "service-meta"),))
+_SERIES_LINK = write_link(SERIES_PAGE, "service-meta")
 """Leads to the series that are resolved here (section 3.8.1)."""
 _SECRET = frozenset((b"authorization", b"cookie", b"proxy-authorization"))
 
@@ -71,19 +72,33 @@ def _is_resolved_series(service: Service, text: str) -> bool:
 
 
 async def answer_options(service: Service, request: Request) -> Answer:
-    """Answer OPTIONS with the methods of the target, or of the server (`*`)."""
-    whole_server = request.raw == b"*"
-    allow = (
-        request.allow[TargetKind.IDENTIFIER]
-        if whole_server
-        else find_allowed_methods(service, request)
-    )
-    return make_empty_answer(HTTPStatus.NO_CONTENT, (b"allow", allow), *_SERIES_LINK)
+    """Answer OPTIONS with the methods of the target, or of the server (`*`).
+
+    It is answered here for a name that is delegated, too, and then links to the resolvers that
+    answer other requests about it.  # ruling: series-resolved
+    """
+    if request.raw == b"*":
+        allow = request.allow[TargetKind.IDENTIFIER]
+        links = join_links([_SERIES_LINK])
+        return make_empty_answer(HTTPStatus.NO_CONTENT, (b"allow", allow), *links)
+    try:
+        allow = find_allowed_methods(service, request)
+    except AnsweredElsewhere:
+        allow = request.allow[TargetKind.IDENTIFIER]
+    links = join_links([*elsewhere.link_resolvers(service, request), _SERIES_LINK])
+    return make_empty_answer(HTTPStatus.NO_CONTENT, (b"allow", allow), *links)
 
 
 async def answer_trace(service: Service, request: Request) -> Answer:
-    """Answer TRACE with the request as received, without its secrets (RFC 9110 section 9.3.8)."""
-    find_allowed_methods(service, request)
+    """Answer TRACE with the request as received, without its secrets (RFC 9110 section 9.3.8).
+
+    The trace of a delegated name goes on to the resolver that answers, unless `Max-Forwards` is 0.
+    """
+    try:
+        find_allowed_methods(service, request)
+    except AnsweredElsewhere:
+        if request.read_field(b"max-forwards").strip() != "0":
+            raise
     lines = [b"TRACE %s HTTP/%s" % (request.raw, request.version.encode())]
     lines += [
         b"%s: %s" % (name, value) for name, value in request.scope["headers"] if name not in _SECRET
