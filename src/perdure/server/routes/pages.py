@@ -38,7 +38,8 @@ OWN = (
         handler=own.show_start,
         operation="showStart",
         text="a description of this resolver: its software, schemes, and the series that are "
-        "resolved (`series`) and minted (`minted`) here",
+        "resolved (`series`) and minted (`minted`) here, with [what is complete or delegated]"
+        "(delegations.md#how-a-delegated-name-is-answered) (`resolved`)",
         section="pages",
         parameters=(
             Parameter(
