@@ -143,7 +143,7 @@ def test_a_record_that_is_here_wins(site: Deployment) -> None:
 
 
 def test_an_unknown_name_that_is_not_delegated_is_not_found(site: Deployment) -> None:
-    for name in ("pdi://press.oma.eop.gov.us/1994/01/20/1", "hdl:426353/1", "ark:12148/c5x"):
+    for name in ("pdi://press.oma.eop.gov.us/1994/01/20/1", "hdl:426353/1?info"):
         problem(site.get(f"/{name}"), 404, "not-found")
 
 
