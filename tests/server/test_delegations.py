@@ -177,6 +177,9 @@ def test_the_start_page_says_what_is_resolved_minted_and_delegated(site: Deploym
     assert (delegated["names"], delegated["resolvers"][0]) == (OLD, ARCHIVES)
     assert (shown[SERIES]["complete"], shown[SERIES]["delegated"]) == (True, [])
     assert ARCHIVES.encode() in site.get("/", "Accept: text/html").body
+    stated = json.loads(site.get("/.well-known/pdi").body)["series"]
+    (press,) = (one for one in stated if one["series"] == "press.oma.eop.gov.us")
+    assert (press["complete"], press["delegated"]) == (False, [delegated])
 
 
 def test_options_of_a_delegated_name_are_answered_here(site: Deployment) -> None:

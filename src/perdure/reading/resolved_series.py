@@ -60,17 +60,20 @@ def describe_series(one: ResolvedSeries) -> dict[str, object]:
         "series": one.series,
         "minted": one.is_minted,
         "complete": one.is_complete,
-        "delegated": [
-            {
-                "names": str(held.delegation.names),
-                "subseries": held.delegation.has_subseries,
-                "first_day": held.delegation.first_day or None,
-                "last_day": held.delegation.last_day or None,
-                "role": held.delegation.role,
-                "how": held.delegation.how,
-                "resolvers": [each.base for each in held.delegation.resolvers],
-                "delegation": str(held.identifier),
-            }
-            for held in one.delegations
-        ],
+        "delegated": [describe_delegated(held) for held in one.delegations],
+    }
+
+
+def describe_delegated(held: HeldDelegation) -> dict[str, object]:
+    """Return a delegation about a series as the descriptions of the series have it."""
+    said = held.delegation
+    return {
+        "names": str(said.names),
+        "subseries": said.has_subseries,
+        "first_day": said.first_day or None,
+        "last_day": said.last_day or None,
+        "role": said.role,
+        "how": said.how,
+        "resolvers": [each.base for each in said.resolvers],
+        "delegation": str(held.identifier),
     }

@@ -1,8 +1,9 @@
 """The statement of this registry to other resolvers: the series that it resolves.
 
-How it works: a series is resolved here if it is minted here, or has identifiers here (ruling
-series-resolved). A registry knows everything about a series that it mints, unless it is a copy: the
-statement is complete as of the last change. About any other series it knows what it holds.
+How it works: a series is resolved here if it is minted here, has identifiers here, or is delegated
+to another resolver (`perdure.reading.resolved_series`). A registry knows everything about a series
+that it mints, unless it is a copy, or other resolvers answer for some of its names: the statement
+is complete as of the last change. About any other series it knows what it holds.
 
 What must stay true: the statement and OPTIONS on a series agree; a copy never claims to be complete
 (section 3.8.1 of the draft: "the server operator guarantees … sufficient knowledge").
@@ -15,10 +16,17 @@ from typing import Literal
 import msgspec
 
 from perdure.ids import Authority
+from perdure.reading.delegations import Delegations
 from perdure.reading.listing import Listings
+from perdure.reading.resolved_series import (
+    ResolvedSeries,
+    describe_delegated,
+    list_resolved_series,
+)
 
-SeriesRole = Literal["authority", "holder"]
-"""An authority assigns the names of a series; a holder has some of them."""
+SeriesRole = Literal["authority", "holder", "delegator"]
+"""An authority assigns the names of a series; a holder has some of them; a delegator has none, and
+knows which resolvers answer."""
 
 
 class SeriesStatement(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,6 +40,8 @@ class SeriesStatement(msgspec.Struct, frozen=True, kw_only=True):
     """True if new names of the series are given out here."""
     complete: bool
     """True if a name that is unknown here was never given out."""
+    delegated: tuple[dict[str, object], ...] = ()
+    """The delegations in force about some of its names."""
 
 
 class RegistryStatement(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,10 +57,15 @@ class RegistryStatement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def make_statement(
-    listings: Listings, authorities: tuple[Authority, ...], *, is_copy: bool
+    listings: Listings,
+    authorities: tuple[Authority, ...],
+    *,
+    is_copy: bool,
+    delegations: Delegations,
 ) -> RegistryStatement:
     """Make the statement of a registry with our own `authorities` of all schemes."""
     minted = tuple(one.name for one in authorities if one.scheme == "pdi")
+    held = set(listings.list_series(minted))
     head = listings.records.find_head()
     at = ""
     if head is not None:
@@ -62,13 +77,20 @@ def make_statement(
         at=at,
         series=tuple(
             SeriesStatement(
-                series=one,
-                interval=f"pdi://{one}/",
-                role="authority" if one in minted else "holder",
-                minted=one in minted and not is_copy,
-                complete=one in minted and not is_copy,
+                series=one.series,
+                interval=f"pdi://{one.series}/",
+                role=_find_role(one, held),
+                minted=one.is_minted and not is_copy,
+                complete=one.is_complete and not is_copy,
+                delegated=tuple(map(describe_delegated, one.delegations)),
             )
-            for one in listings.list_series(minted)
+            for one in list_resolved_series(listings, delegations, minted)
         ),
         authorities=tuple(one for one in authorities if one.scheme != "pdi"),
     )
+
+
+def _find_role(one: ResolvedSeries, held: set[str]) -> SeriesRole:
+    if one.is_minted:
+        return "authority"
+    return "holder" if one.series in held else "delegator"

@@ -40,7 +40,10 @@ def _write_series(service: Service, request: Request) -> bytes:
     base, registry = request.base_url, service.registry
     settings = registry.learn_authorities()
     statement = make_statement(
-        registry.listings, settings.owned_authorities, is_copy=bool(registry.fence.list_signs())
+        registry.listings,
+        settings.owned_authorities,
+        is_copy=bool(registry.fence.list_signs()),
+        delegations=registry.delegations,
     )
     document = {
         "software": f"perdure {version('perdure')}",
