@@ -29,7 +29,18 @@ class SettingsNotTable(BadSettings):
     reason = "a table is needed"
 
 
-class SettingsCut(BadSettings):
+class _SettingsFileUnusable(BadSettings):
+    """The file of settings cannot be used; `value` is its path."""
+
+    def problem(self) -> str:
+        return f"settings file {quote(self.value)}: {self.reason}"
+
+
+class SettingsMalformed(FaultQuoted, _SettingsFileUnusable):
+    """The file of settings is not TOML; `fault` quotes the reader."""
+
+
+class SettingsCut(_SettingsFileUnusable):
     """The file of settings has lost its end, or has no settings."""
 
     reason = (
@@ -93,7 +104,8 @@ class SettingNotOfForm(BadSettings):
 
 
 class SettingUnreadable(FaultQuoted, BadSettings):
-    """The value of a setting, or a file of settings, cannot be read; `fault` quotes the reader."""
+    """The value of a setting, or the file that it names, cannot be read; `fault` quotes the
+    reader."""
 
 
 class CaptureNeedsArchive(BadSettings):

@@ -28,9 +28,9 @@ from perdure.errors.configuring import (
     SettingMisplaced,
     SettingNotOfType,
     SettingsCut,
+    SettingsMalformed,
     SettingsNotTable,
     SettingUnknown,
-    SettingUnreadable,
 )
 from perdure.ids import Identifier
 from perdure.settings.rules import OF_AUTHORITIES
@@ -72,7 +72,7 @@ def load_settings(root: Path, environment: Mapping[str, str]) -> Settings:
     except FileNotFoundError:
         raise RegistryMissing(setting="registry", value=root, file=FILE) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise SettingUnreadable(setting=FILE, value=path, fault=str(error)) from error
+        raise SettingsMalformed(setting=FILE, value=path, fault=str(error)) from error
     if _is_cut(text, table):
         raise SettingsCut(setting=FILE, value=path)
     return read_table(table, environment)
