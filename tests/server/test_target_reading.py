@@ -149,6 +149,43 @@ def test_an_escaped_hash_within_a_unique_id_stays_there() -> None:
     assert str(read_identifier(f"{text}%23name=c,d")) == f"{text}#name=c,d"
 
 
+@pytest.mark.parametrize(
+    ("sent", "meant"),
+    [
+        # only the hash before the part is repaired, not one in the part
+        ("1.text.1%23quote=a%23b", "1.text.1#quote=a%23b"),
+        # more escaped hashes in a unique-id than are tried one after the other
+        (
+            f"http:%2f%2fa{'%23b' * 5}.html.1%23name=c,d",
+            f"http:%2f%2fa{'%23b' * 5}.html.1#name=c,d",
+        ),
+        # a format with a hash, and one in a part that was sent as it is
+        ("2.a%2523b.1#quote=c%23d", "2.a%23b.1#quote=c%23d"),
+        # escapes are undone in the format only
+        ("1.text#quote=a.%2523b", "1.text#quote=a.%2523b"),
+    ],
+)
+def test_an_escaped_hash_is_repaired_once(sent: str, meant: str) -> None:
+    day = "pdi://a.us/2000/01/01"
+    assert read_identifier(f"{day}/{sent}") == parse(f"{day}/{meant}")
+
+
+@pytest.mark.parametrize(
+    ("text", "reported"),
+    [
+        ("pdi://a.us/1997/13/01/1%23x", "pdi://a.us/1997/13/01/1#x"),
+        (f"{PDI}#x=%23(", f"{PDI}#x=%23("),
+        ("pdi://a%2e", "pdi://a%2e"),
+        ("urn:%23", "urn:%23"),
+        ("hdl:1839/a%0Ab", "hdl:1839/a\nb"),
+    ],
+)
+def test_a_target_beyond_repair_is_reported_as_it_was_read(text: str, reported: str) -> None:
+    with pytest.raises(MalformedIdentifier) as refused:
+        read_identifier(text)
+    assert refused.value.text == reported
+
+
 def test_a_part_belongs_to_the_pdi_that_is_cited_last() -> None:
     text = f"{PDI}@(1,2)=pdi://oma.eop.gov.us/1997/09/02/3.text.1"
     assert read_identifier(f"{text}%23char=1,2") == parse(f"{text}#char=1,2")
