@@ -62,3 +62,22 @@ def test_what_is_no_regular_file_is_written_to_and_stays(
     reader.join()
     assert read[0]
     assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("assertions", "--proposed"), "no proposed assertions"),
+        (("restrictions",), "no rules"),
+        (("restrictions", "hdl:1/a"), "no rules about hdl:1/a"),
+        (("proposals",), "no proposed withdrawals or erasures"),
+        (("token", "list"), "no tokens; 'perdure token create' makes one"),
+        (("archive", "list"), "no archive files; 'perdure archive add' registers some"),
+        (("citations", "received"), "no reports of citations"),
+    ],
+)
+def test_an_empty_list_says_so(shell: Shell, words: tuple[str, ...], sentence: str) -> None:
+    result = shell.run(*words)
+    assert (result.stdout, result.stderr) == ("", f"perdure: {sentence}\n")
+    result = shell.run(*words, "--json")
+    assert (result.stdout, result.stderr) == ("", "")

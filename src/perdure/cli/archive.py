@@ -170,6 +170,7 @@ def list_archive_files() -> None:
         here().print_answer(
             file, f"{file.name}\t{file.records}\t{file.captures}\t{file.flaws}\t{file.path}"
         )
+    here().end_list("no archive files; 'perdure archive add' registers some")
     _print_outdated(files)
 
 

@@ -243,6 +243,7 @@ def assertions(
         else:
             for held in found:
                 here().print_answer(describe_assertion(held), _describe_line(held))
+            here().end_list(f"no assertions about {query.name} found")
 
 
 def _list_proposals(by: str) -> None:
@@ -254,6 +255,7 @@ def _list_proposals(by: str) -> None:
                 about = " ".join(target.iri for target in one.assertion.targets)
                 line = f"{one.id} {' '.join(one.assertion.words)} by {one.by} at {one.at}: {about}"
                 here().print_answer(describe_proposal(one), line)
+    here().end_list("no proposed assertions")
 
 
 def _describe_line(held: HeldAssertion) -> str:

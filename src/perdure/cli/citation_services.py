@@ -112,6 +112,7 @@ def list_received(state: str | None) -> None:
             for one in page:
                 _print_report(one)
             after = page[-1].number
+    here().end_list("no reports of citations" if state is None else f"no {state} reports")
 
 
 @citation_services.command("accept", cls=PerdureCommand)

@@ -116,10 +116,9 @@ def _list_citations(
         if FOUND in kinds:
             with open_passages(registry) as passages:
                 update_index(passages, "passages")
-        number = reports = 0
+        number = 0
         for page in _walk(registry, index, named, part, wanted):
             if not count:
-                reports += len(page.received)
                 _print_page(page, None if limit is None else limit - number)
             number += len(page.citations)
             if limit is not None and number >= limit:
@@ -127,12 +126,9 @@ def _list_citations(
                 break
     if count:
         here().print_answer({"count": number}, str(number))
-    elif not number + reports:
-        here().print_note(
-            _describe_absence(
-                direction, named, named.part if part is None else part, is_limited=is_limited
-            )
-        )
+    else:
+        part = named.part if part is None else part
+        here().end_list(_describe_absence(direction, named, part, is_limited=is_limited))
 
 
 def update_index(index: DocumentIndex, what: str) -> None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _JSON = "perdure.json"
 _ROOT = "perdure.registry"
 _FINDINGS = "perdure.findings"
+_ANSWERED = "perdure.answered"
 _VARIABLE = "PERDURE_REGISTRY"
 _WHOLE = 1000  # characters: longer than any sentence
 
@@ -123,6 +124,7 @@ class Here:
 
     def print_answer(self, value: Any, text: str) -> None:
         """Print one line of data on stdout: `value` with --json, otherwise `text`."""
+        click.get_current_context().meta[_ANSWERED] = True
         if self.as_json:
             click.echo(to_json(value))
         elif text:
@@ -141,6 +143,11 @@ class Here:
         """Print a remark on stderr, unless --json was given."""
         if not self.as_json:
             click.echo(f"perdure: {text}", err=True)
+
+    def end_list(self, text: str) -> None:
+        """Print a remark that a list is empty, if nothing has been printed of it."""
+        if not click.get_current_context().meta.get(_ANSWERED):
+            self.print_note(text)
 
 
 def here() -> Here:

@@ -146,6 +146,7 @@ def restrictions(subject: str | None, with_past: bool) -> None:
     for one in rules:
         fields = msgspec.to_builtins(one) | {"number": one.number}
         here().print_answer(fields, _describe_rule(one))
+    here().end_list("no rules" if subject is None else f"no rules about {subject}")
 
 
 def _describe_rule(rule: ReadingRule) -> str:

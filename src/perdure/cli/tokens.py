@@ -109,6 +109,7 @@ def list_tokens() -> None:
             fields = msgspec.to_builtins(one)
             del fields["digest"]
             here().print_answer(fields, _describe_token(one))
+    here().end_list("no tokens; 'perdure token create' makes one")
 
 
 def _describe_token(one: Token) -> str:

@@ -199,3 +199,4 @@ def proposals() -> None:
             if proposal is not None:
                 words = f"{row.identifier} {steps.describe_proposal(proposal)}"
                 here().print_answer(show_proposal(row), words)
+    here().end_list("no proposed withdrawals or erasures")
