@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from perdure.plugin_points import PluginPoint, scan_points
+from perdure.plugins.points import PluginPoint, scan_points
 
 POINTS = """
 # a comment

@@ -24,8 +24,8 @@ from perdure.errors.configuring import StoreUnknown
 from perdure.model.changes import ChainHead, Change, ChangeMark, parse_mark
 from perdure.model.queries import PUBLIC_READER, Reader
 from perdure.model.timestamps import format_timestamp
-from perdure.plugin_points import PluginPoint
 from perdure.plugins import choose_point, load_point, select_points
+from perdure.plugins.points import PluginPoint
 from perdure.policy.access import may_read_captures
 from perdure.settings import Settings
 from perdure.storage.byte_ports import OpenBytes

@@ -18,7 +18,7 @@ from perdure.errors import MissingLibrary, PartNotSupported, PartOutOfRange, Per
 from perdure.extractors.plain_text import list_breaks
 from perdure.extractors.port import Extent, Indexes, Part, Source, Span
 from perdure.parts import ByteRange, Selector, parse_part
-from perdure.plugin_points import PluginPoint
+from perdure.plugins.points import PluginPoint
 from perdure.reading.extraction import GROUP, PartExtraction, load_extractors
 
 LARGE = 2 << 20

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from perdure.errors import BadSettings
-from perdure.plugin_points import PluginPoint
 from perdure.plugins import select_points
+from perdure.plugins.points import PluginPoint
 from perdure.registry import BYTES, STORES, Registry, load_bytes, load_store
 from perdure.storage.segments.store import Segments
 from perdure.storage.sqlite.store import SqliteStore

@@ -46,7 +46,7 @@ from perdure.extractors.port import (
     Stream,
     join_chunks,
 )
-from perdure.plugin_points import PluginPoint
+from perdure.plugins.points import PluginPoint
 
 
 def main() -> None:

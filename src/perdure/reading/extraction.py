@@ -59,8 +59,8 @@ from perdure.extractors.port import (
 )
 from perdure.parts import Between, Extension, First, Playback, Selector, Within, pdi
 from perdure.parts.installed import list_schemes, load_forms
-from perdure.plugin_points import PluginPoint
 from perdure.plugins import Plugin, load_plugins
+from perdure.plugins.points import PluginPoint
 
 GROUP = "perdure.extractors"
 _WITHIN = "within"

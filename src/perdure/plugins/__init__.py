@@ -26,7 +26,7 @@ from perdure.errors.configuring import (
     PluginOfOtherType,
     PluginUnusable,
 )
-from perdure.plugin_points import PluginPoint, scan_points
+from perdure.plugins.points import PluginPoint, scan_points
 
 _OWN = "perdure"
 _Value = TypeVar("_Value")
