@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from perdure.model.about import (
     About,
     Affiliation,
     Agent,
+    Code,
     DescriptionDate,
     DescriptionText,
+    Funding,
+    GeoBox,
+    GeoPlace,
+    Measurement,
+    Point,
     Publisher,
     RelatedItem,
     Relation,
+    Rights,
     Subject,
 )
 from perdure.model.records import Level, NarrowDescription, Record, Value
@@ -46,6 +55,54 @@ def test_title_people_and_the_rest_are_three_texts() -> None:
     assert {"birds", "1997-09", "An abstract", "doi:10.1/x", "Nature", "Bonn"} <= {*words}
     assert not {"LCSH", "Abstract", "en", "Cites", "Journal", "Dataset", "de", "Ada"} & {*words}
     assert (said.date, said.is_said) == ("1997-09", True)
+
+
+def test_words_of_lists_addresses_and_numbers_are_not_searched() -> None:
+    """A word of the kernel, a licence's address or a degree would be found in half of all texts."""
+    code = Code(value="found1", scheme="left1", scheme_uri="left2")
+    about = About(
+        titles=(DescriptionText(value="found2", kind="left3", language="left4"),),
+        subjects=(Subject(value="found3", scheme="left5", scheme_uri="left6", uri="left7"),),
+        creators=(Agent(name="found4", kind="left8", role="left9", codes=(code,)),),
+        rights=(Rights(value="found5", uri="left10"),),
+        relations=(
+            Relation(
+                value="found6",
+                scheme="left11",
+                relation="left12",
+                resource_type="left13",
+                metadata_scheme="left14",
+                scheme_type="left15",
+            ),
+        ),
+        related=(
+            RelatedItem(
+                relation="left16",
+                resource_type="left17",
+                number_kind="left18",
+                titles=(DescriptionText(value="found7"),),
+                creators=(Agent(name="found8"),),
+            ),
+        ),
+        fundings=(Funding(funder="found9", award_uri="left19"),),
+        places=(
+            GeoPlace(
+                name="found10",
+                point=Point(longitude="left20", latitude="left21"),
+                box=GeoBox(west="left22", east="left23", south="left24", north="left25"),
+            ),
+        ),
+        measured=(Measurement(name="found11", unit="left26"),),
+        sizes=("left27",),
+        formats=("left28",),
+        derived="left29",
+        language="left30",
+        resource_type="left31",
+    )
+    words = describe_words(Record(about=about), Level())
+    text = "\n".join(value for _, value in words.by_field())
+    assert "left" not in text
+    assert set(re.findall("found[0-9]+", text)) == {f"found{number}" for number in range(1, 12)}
 
 
 def test_plain_names_and_values_are_a_description() -> None:
