@@ -86,6 +86,7 @@ AREAS = (
     "servers",
     "signing",
     "tokens",
+    "triples",
 )
 QUOTING: dict[type[PerdureError], type[PerdureError]] = {
     InvalidRequest: RefusedThere,
