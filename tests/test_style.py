@@ -159,3 +159,11 @@ def load_check() -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def test_a_function_of_more_than_sixty_lines_is_found(tmp_path: Path) -> None:
+    for lines in (60, 61):
+        body = "    pass\n" * (lines - 1)
+        (tmp_path / f"of_{lines}.py").write_text(f"def hold_ideas():\n{body}\n\nsome = 1\n")
+    (complaint,) = load_check().check_lengths(tmp_path)
+    assert "of_61.py:1: hold_ideas has 61 lines" in complaint

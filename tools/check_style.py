@@ -1,7 +1,8 @@
 """Check the names and the English of this project, as far as a program can.
 
 Names: a function is a verb with its object, so at most 40 % of all function names and 25 % of those
-at module level may be a single word (dunder methods aside); a public class name stands once.
+at module level may be a single word (dunder methods aside); a public class name stands once. A
+function has at most 60 lines.
 
 English: the patterns below stay out of docstrings, comments, messages and documentation. Each is a
 habit that makes a sentence hard to read: a clause used as a noun, "where" for "if", persons for
@@ -33,6 +34,9 @@ GIVEN = {ROOT / "docs/reference/rulings.md"}
 """Pages with texts that are not ours to reword."""
 
 MOST_ONE_WORD = {"all functions": 0.40, "functions at module level": 0.25}
+
+MOST_LINES = 60
+"""Lines of a function."""
 
 PATTERNS = {
     "begin with the subject or the verb, not with a clause": re.compile(
@@ -123,6 +127,7 @@ def main(arguments: list[str]) -> int:
     complaints = [str(finding) for finding in findings]
     if not roots:
         complaints += [*check_names(SOURCES), *check_errors(SOURCES), *check_counts(SOURCES)]
+        complaints += check_lengths(SOURCES)
     sys.stdout.writelines(f"{complaint}\n" for complaint in complaints)
     return 1 if complaints else 0
 
@@ -152,6 +157,20 @@ def check_names(root: Path) -> list[str]:
         if count > 1:
             complaints.append(f"{count} public classes are called {name}: a class name stands once")
     return complaints
+
+
+def check_lengths(root: Path) -> Iterator[str]:
+    """The functions that are too long to be one idea."""
+    for path in sorted(root.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, _FUNCTIONS):
+                lines = (node.end_lineno or node.lineno) - node.lineno + 1
+                if lines > MOST_LINES:
+                    shown = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
+                    yield (
+                        f"{shown}:{node.lineno}: {node.name} has {lines} lines; "
+                        f"write functions of at most {MOST_LINES}, one idea each"
+                    )
 
 
 def check_errors(root: Path) -> Iterator[str]:

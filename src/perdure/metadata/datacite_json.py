@@ -358,69 +358,73 @@ def write_attributes(about: About, doi: str) -> Members:
                 "resourceType": about.resource_kind,
             }
         ),
-        "subjects": [
-            _drop_empty(
-                {
-                    "subject": one.value,
-                    "subjectScheme": one.scheme,
-                    "schemeUri": one.scheme_uri,
-                    "valueUri": one.uri,
-                    "classificationCode": one.code,
-                    "lang": one.language,
-                }
-            )
-            for one in about.subjects
-        ],
+        "subjects": [_write_subject(one) for one in about.subjects],
         "identifiers": [{"identifier": one.value, "identifierType": one.scheme} for one in codes],
-        "relatedIdentifiers": [
-            _drop_empty(
-                {
-                    "relatedIdentifier": one.value,
-                    "relatedIdentifierType": one.scheme if one.scheme != "PDI" else "URN",
-                    "relationType": one.relation,
-                    "resourceTypeGeneral": one.resource_type,
-                    "relatedMetadataScheme": one.metadata_scheme,
-                    "schemeUri": one.scheme_uri,
-                    "schemeType": one.scheme_type,
-                    "relationTypeInformation": one.note,
-                }
-            )
-            for one in about.relations
-        ],
+        "relatedIdentifiers": [_write_relation(one) for one in about.relations],
         "sizes": list(about.sizes),
         "formats": list(about.formats),
         "version": about.version or None,
-        "rightsList": [
-            _drop_empty(
-                {
-                    "rights": one.value,
-                    "rightsUri": one.uri,
-                    "rightsIdentifier": one.code,
-                    "rightsIdentifierScheme": one.scheme,
-                    "schemeUri": one.scheme_uri,
-                    "lang": one.language,
-                }
-            )
-            for one in about.rights
-        ],
+        "rightsList": [_write_rights(one) for one in about.rights],
         "descriptions": [
             _write_text(one, "description", "descriptionType") for one in about.descriptions
         ],
         "geoLocations": [_write_place(one) for one in about.places],
-        "fundingReferences": [
-            _drop_empty(
-                {
-                    "funderName": one.funder,
-                    **_write_code(one.code, "funderIdentifier", "funderIdentifierType"),
-                    "awardNumber": one.award,
-                    "awardUri": one.award_uri,
-                    "awardTitle": one.award_title,
-                }
-            )
-            for one in about.fundings
-        ],
+        "fundingReferences": [_write_funding(one) for one in about.fundings],
         "relatedItems": [_write_related(one) for one in about.related],
     }
+
+
+def _write_subject(one: Subject) -> Members:
+    return _drop_empty(
+        {
+            "subject": one.value,
+            "subjectScheme": one.scheme,
+            "schemeUri": one.scheme_uri,
+            "valueUri": one.uri,
+            "classificationCode": one.code,
+            "lang": one.language,
+        }
+    )
+
+
+def _write_relation(one: Relation) -> Members:
+    return _drop_empty(
+        {
+            "relatedIdentifier": one.value,
+            "relatedIdentifierType": one.scheme if one.scheme != "PDI" else "URN",
+            "relationType": one.relation,
+            "resourceTypeGeneral": one.resource_type,
+            "relatedMetadataScheme": one.metadata_scheme,
+            "schemeUri": one.scheme_uri,
+            "schemeType": one.scheme_type,
+            "relationTypeInformation": one.note,
+        }
+    )
+
+
+def _write_rights(one: Rights) -> Members:
+    return _drop_empty(
+        {
+            "rights": one.value,
+            "rightsUri": one.uri,
+            "rightsIdentifier": one.code,
+            "rightsIdentifierScheme": one.scheme,
+            "schemeUri": one.scheme_uri,
+            "lang": one.language,
+        }
+    )
+
+
+def _write_funding(one: Funding) -> Members:
+    return _drop_empty(
+        {
+            "funderName": one.funder,
+            **_write_code(one.code, "funderIdentifier", "funderIdentifierType"),
+            "awardNumber": one.award,
+            "awardUri": one.award_uri,
+            "awardTitle": one.award_title,
+        }
+    )
 
 
 def _drop_empty(members: Members) -> Members:

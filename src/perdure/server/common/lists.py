@@ -74,14 +74,10 @@ def answer_list(
     if following is not None:
         fields += join_links((b'<%s>; rel="next"' % escape_uri(following),))
     if kind in ("text/html", "application/html"):
-        shown = [
-            (one.uri, one.href or one.uri, one.page, [(each.uri, each.href) for each in one.also])
-            for one in entries
-        ]
         body = pages.render_template(
             "listing.html",
             what=about,
-            entries=shown,
+            entries=[_show_entry(one) for one in entries],
             following=following,
             damaged=damaged,
             page=page,
@@ -93,22 +89,36 @@ def answer_list(
     if kind == "application/json":
         found = [one.uri for one in entries]
         document: dict[str, object] = {"about": about, "identifiers": found, "next": following}
-        if any(one.also for one in entries):
-            document["also"] = {
-                one.uri: [each.uri for each in one.also] for one in entries if one.also
-            }
-        document |= told
+        document |= {**_list_other_names(entries), **told}
         if sources:
             document |= {"complete": False, "sources": list(sources)}
         if damaged:
             document["damaged"] = list(damaged)
         return make_answer(status, kind, msgspec.json.encode(document), *fields)
+    charset = "" if kind == URI_LIST else "; charset=us-ascii"
+    body = _write_lines(about, entries, sources, damaged)
+    return make_answer(status, kind + charset, body, *fields)
+
+
+def _show_entry(one: ListEntry) -> tuple[object, ...]:
+    """An entry as the page shows it."""
+    return one.uri, one.href or one.uri, one.page, [(each.uri, each.href) for each in one.also]
+
+
+def _list_other_names(entries: Sequence[ListEntry]) -> dict[str, object]:
+    """The member `also` of the JSON form: the other names of each entry, if any has some."""
+    also = {one.uri: [each.uri for each in one.also] for one in entries if one.also}
+    return {"also": also} if also else {}
+
+
+def _write_lines(
+    about: str, entries: Sequence[ListEntry], sources: Sequence[str], damaged: Sequence[str]
+) -> bytes:
+    """The list as text/uri-list (RFC 2483 section 5)."""
     lines = [b"# " + escape_uri(about)]
     for one in entries:
         lines.append(escape_uri(one.uri))
         lines += [b"# also: " + escape_uri(each.uri) for each in one.also]
     lines += [b"# incomplete: " + escape_uri(one) for one in sources]
     lines += [b"# damaged: " + escape_uri(name) for name in damaged]
-    lines.append(b"")
-    charset = "" if kind == URI_LIST else "; charset=us-ascii"
-    return make_answer(status, kind + charset, b"\r\n".join(lines), *fields)
+    return b"\r\n".join((*lines, b""))
