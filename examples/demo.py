@@ -47,6 +47,9 @@ WEB_ARCHIVE = f"""
 archive_id = "{SERIES}"
 private_networks = ["127.0.0.0/8"]  # for the demonstration captures a page of its own
 """
+DISPUTED = """SELECT ?assertion ?about {
+  ?assertion <http://www.w3.org/ns/oa#motivatedBy> <http://purl.org/spar/cito/disputes> ;
+             <http://www.w3.org/ns/oa#hasTarget> ?about }"""
 PERDURE = [sys.executable, "-m", "perdure.cli", "-C", str(REGISTRY)]
 CURL = ["curl"] if shutil.which("curl") else [sys.executable, str(PROJECT / "examples" / "curl.py")]
 
@@ -305,6 +308,8 @@ def show_quotations(base: str, text: str) -> None:
     perdure("assert", citation, "--motivation", "cito:disputes", "--body", "Out of context.")
     perdure("assertions", article)
     curl("assertions, as web annotations", "-s", f"{base}/{article}?assertions")
+    perdure("sparql", DISPUTED, "--form", "csv")
+    perdure("conjoin", cited, f"{text}#char=0,9", "--body", "A name for both.")
     show_composite(base, cited)
 
 

@@ -48,12 +48,30 @@ def find_scope(about: Identifier, asked: Identifier) -> AssertionScope | None:
     """
     if about == asked:
         return AssertionScope.SAME
+    if _are_of_one_document(about, asked):
+        return _compare_parts(about, asked)
     if asked.matches(about):
         return AssertionScope.PART
     if about.matches(asked):
         return AssertionScope.SET if about.is_pattern else AssertionScope.WHOLE
     if about.key != asked.key or not (about.whole.matches(asked) or asked.whole.matches(about)):
         return None
+    return _compare_parts(about, asked)
+
+
+def _are_of_one_document(one: Identifier, other: Identifier) -> bool:
+    """Return whether two names are parts of the same version in the same format: most are."""
+    return (
+        one.fragment is not None
+        and other.fragment is not None
+        and one.key == other.key
+        and one.version == other.version is not None
+        and one.format == other.format is not None
+        and not (one.is_pattern or other.is_pattern)
+    )
+
+
+def _compare_parts(about: Identifier, asked: Identifier) -> AssertionScope | None:
     one, other = _find_part(about), _find_part(asked)
     if one is None or other is None:
         return None
