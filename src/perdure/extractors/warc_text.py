@@ -93,7 +93,7 @@ def _list_links(source: Source) -> Iterator[ListedLink]:
         left -= len(payload)
         if left < 0:
             raise PackageTooLong(source=source.name, most=_MOST)
-        page = _decode_payload(payload, kind, charset)
+        page = decode_payload(payload, kind, charset)
         for how, address in list_page_links(page, xhtml=kind != "text/html"):
             yield ListedLink(how, address)
 
@@ -149,13 +149,14 @@ def _is_text(kind: str) -> bool:
 
 
 def _read_payload(source: Source, payload: bytes, kind: str, charset: str | None) -> str:
-    text = _decode_payload(payload, kind, charset)
+    text = decode_payload(payload, kind, charset)
     if kind in _PAGES:
         return read_page_text(text, source.name, xhtml=kind != "text/html")
     return text.replace("\r\n", "\n").replace("\r", "\n").rstrip("\n")
 
 
-def _decode_payload(payload: bytes, kind: str, charset: str | None) -> str:
+def decode_payload(payload: bytes, kind: str, charset: str | None) -> str:
+    """Return the characters of a page or a text. `charset` is what the server stated."""
     named = charset or (find_declared_charset(payload[:_HEAD]) if kind in _PAGES else None)
     codec = find_python_codec(named) if named else None
     try:

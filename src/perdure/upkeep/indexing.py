@@ -22,12 +22,13 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from perdure.errors import MissingLibrary
+from perdure.errors import MissingLibrary, PerdureError
 from perdure.errors.unavailable import FollowerFailed
 from perdure.registry import Registry
 from perdure.upkeep.changes.document_index import DocumentIndex
 from perdure.upkeep.changes.following import catch_up
 from perdure.upkeep.children import run_command
+from perdure.upkeep.citations.captured import has_unread_files, index_captures
 from perdure.upkeep.citations.citation_index import CitationIndex
 from perdure.upkeep.citations.received import FILE as RECEIVED
 from perdure.upkeep.citations.received import ReceivedCitations
@@ -73,10 +74,15 @@ def open_passages(registry: Registry) -> Iterator[PassageIndex]:
 
 
 def bring_up_to_date(index: DocumentIndex, report: Progress = _ignore) -> None:
-    """Let an index take all changes that it has not seen. Raises FollowerFailed."""
+    """Let an index take all changes that it has not seen, and that of citations all archive files.
+
+    Raises FollowerFailed.
+    """
     with reporting_failures("the index"):
         for step in catch_up(index.registry.records, index):
             report(step.taken)
+        if isinstance(index, CitationIndex):
+            index_captures(index.registry, index)
 
 
 # beside a server
@@ -101,10 +107,11 @@ async def update_beside(registry: Registry) -> str:
 
 
 def _is_behind(registry: Registry) -> bool:
-    """Return True if there are changes that the index of citations has not seen."""
+    """Return True if the index of citations has not seen all changes and archive files."""
     head = registry.head()
     with open_citations(registry) as index:
-        return head is not None and index.find_mark() != head.mark
+        is_late = head is not None and index.find_mark() != head.mark
+        return is_late or has_unread_files(registry, index)
 
 
 def _has_queue(registry: Registry) -> bool:
@@ -137,5 +144,7 @@ def reporting_failures(what: str) -> Iterator[None]:
     """Turn errors of the database and of the system into FollowerFailed."""
     try:
         yield
+    except PerdureError:  # of the question, and some are errors of the system by their class, too
+        raise
     except (apsw.Error, OSError) as error:
         raise FollowerFailed(what=what, reason=str(error)) from error

@@ -15,7 +15,7 @@ what a reader may see is decided when the rows are read (`listing`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -88,7 +88,7 @@ class RowFilter(NamedTuple):
 class CitationIndex(DocumentIndex):
     """The index of one registry. For one thread."""
 
-    format = 2  # 1 without the links of packages and archives
+    format = 3  # 1 without the links of packages and archives, 2 without those of captures
     schema = (
         DOCUMENTS
         + """
@@ -103,9 +103,10 @@ class CitationIndex(DocumentIndex):
     CREATE INDEX IF NOT EXISTS citation_document ON citation (document, id);
     CREATE INDEX IF NOT EXISTS citation_claim ON citation (citing_key, id)
         WHERE citing_key IS NOT NULL;
+    CREATE TABLE IF NOT EXISTS archive_file (name TEXT PRIMARY KEY, stamp TEXT NOT NULL);
     """
     )
-    tables = ("document", "target", "citation")
+    tables = ("document", "target", "citation", "archive_file")
 
     def __init__(self, registry: Registry) -> None:
         super().__init__(registry, FILE)
@@ -166,6 +167,44 @@ class CitationIndex(DocumentIndex):
             " AND NOT EXISTS (SELECT 1 FROM citation WHERE target = ?1)",
             targets,
         )
+
+    # captured pages
+    # --------------
+
+    def list_archive_files(self) -> dict[str, str]:
+        """Return the archive files whose pages were read, each with its stamp."""
+        return dict(self.connection.execute("SELECT name, stamp FROM archive_file"))
+
+    def note_archive_file(self, name: str, stamp: str) -> None:
+        """Note that the pages of an archive file were read."""
+        self.connection.execute("INSERT OR REPLACE INTO archive_file VALUES (?, ?)", (name, stamp))
+
+    def forget_archive_file(self, name: str) -> None:
+        """Remove the pages of an archive file."""
+        query = "SELECT id FROM document WHERE reading = ?"
+        rows: list[tuple[Any, ...]] = self.connection.execute(
+            query, (_spell_file(name),)
+        ).fetchall()
+        for (number,) in rows:
+            self.remove_contents(number)
+            self.connection.execute("DELETE FROM document WHERE id = ?", (number,))
+        self.connection.execute("DELETE FROM archive_file WHERE name = ?", (name,))
+
+    def add_capture(
+        self, file: str, name: Identifier, day: str, links: Sequence[DeclaredLink]
+    ) -> None:
+        """Add a page in an archive file. Of several with one name, the first one counts."""
+        self.connection.execute(
+            "INSERT OR IGNORE INTO document (key, name, sha512, reading, day)"
+            " VALUES (?, ?, '', ?, ?)",
+            (name.key, str(name), _spell_file(file), day),
+        )
+        if not self.connection.changes():
+            return
+        number = self.connection.last_insert_rowid()
+        for link in links:
+            for kind, citing, link_of in _list_statements(link):
+                self._add_row(number, day, kind, citing, link_of)
 
     # looking up
     # ----------
@@ -253,6 +292,11 @@ class CitationIndex(DocumentIndex):
         """Return the number of all rows."""
         row = self.connection.execute("SELECT count(*) FROM citation").fetchone()
         return int(row[0]) if row else 0
+
+
+def _spell_file(name: str) -> str:
+    """Return what the row of a captured page has instead of the reading of a document."""
+    return f"capture in {name}"
 
 
 def _list_statements(

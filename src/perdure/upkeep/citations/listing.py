@@ -39,6 +39,7 @@ from perdure.policy.citing import require_citation
 from perdure.reading.citations.origins import Medium, find_medium
 from perdure.reading.resolved import Resolved
 from perdure.registry import Registry
+from perdure.upkeep.citations.captured import CapturedPages
 from perdure.upkeep.citations.citation_index import CitationIndex, IndexedCitation, RowFilter
 from perdure.upkeep.citations.received import CitationReported
 from perdure.upkeep.citations.subjects import CitationSubject, CitedPart, CitingPart
@@ -232,6 +233,10 @@ class CitationListing:
     def _has_rules(self) -> bool:
         return self._registry.reading.rules.refresh()
 
+    @cached_property
+    def _captured(self) -> CapturedPages:
+        return CapturedPages(self._registry, self._reader)
+
     def _find_type(self, name: str) -> str:
         """Return the media type of a document, even if the reader may not have it."""
         identifier = parse(name)
@@ -246,7 +251,7 @@ class CitationListing:
         return ""
 
     def _is_held(self, name: str) -> bool:
-        """Return True if the reader may have the bytes that a name names."""
+        """Return True if the reader may have the bytes, or the captured page, that a name names."""
         return self._remember(f"held {name}", name, self._resolve_held)
 
     def _may_know(self, name: str) -> bool:
@@ -264,7 +269,10 @@ class CitationListing:
 
     def _resolve_held(self, name: Identifier) -> bool:
         try:
-            return isinstance(self._resolve(name).require_step(), Fetch)
+            resolved = self._resolve(name)
+            if resolved.pwid is not None:
+                return self._captured.may_read(resolved.pwid)
+            return isinstance(resolved.require_step(), Fetch)
         except PerdureError:
             return False
 
