@@ -96,8 +96,13 @@ def run(once: bool) -> None:
     from perdure.upkeep.mirroring.following import MirrorFollower
 
     stopping = threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: stopping.set())
     with here().open_registry() as registry, MirrorFollower(registry) as follower:
+
+        def stop(*_: object) -> None:
+            stopping.set()
+            follower.interrupt()
+
+        signal.signal(signal.SIGTERM, stop)
         if not once:
             follower.follow(lambda: not stopping.is_set(), pause=lambda s: _wait(stopping, s))
             return

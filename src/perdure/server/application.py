@@ -104,7 +104,7 @@ from perdure.errors import Corrupt, PerdureError
 from perdure.errors.delegations import AnsweredElsewhere
 from perdure.errors.processes import Stopping
 from perdure.server.apis import memento, replay
-from perdure.server.common import elsewhere, logs, problems, signatures
+from perdure.server.common import elsewhere, logs, mirrors, problems, signatures
 from perdure.server.common.answers import Answer, begin_answer, keep_private, send_answer
 from perdure.server.common.cold_reads import ColdReads
 from perdure.server.common.conditions import add_entity_tag, settle_conditions
@@ -181,6 +181,8 @@ class Application:
             if self._cold.is_cold and ":" in request.target.text:
                 await self._cold.read_target(request.target.text)
             answer = await found.handler(self._service, request)
+            if found.is_write and answer.status < HTTPStatus.MULTIPLE_CHOICES:
+                answer = await mirrors.wait_for_mirrors(self._service, request, answer)
             if request.method in ("GET", "HEAD"):
                 answer = settle_conditions(request, add_entity_tag(answer))
             return answer if request.method == "HEAD" else await begin_answer(answer)

@@ -219,3 +219,37 @@ def restart(site: Deployment) -> tuple[subprocess.Popen[bytes], int]:
             [*command, "--port", str(site.port), "--workers", "1"], stderr=log
         )
     return process, site.port
+
+
+# Waiting for mirrors
+# -------------------
+
+
+def test_a_write_waits_for_mirrors(origin: Deployment, make_mirror: MakeMirror) -> None:
+    """Issue of the network: "An origin can wait for k mirrors (`Prefer: mirrored=2`)"."""
+    token = origin.token("a patient writer", operations=("mint",))
+    names = ("first to wait for", "second to wait for")
+    mirrors = [make_mirror(origin.base, origin.token(one, operations=("mirror",))) for one in names]
+    partial = origin.token("a part", operations=("mirror",), authorities=(SERIES,))
+    target = f"/pdi://{SERIES}/"
+    alone = origin.put(target, b"one", "Prefer: mirrored=1, wait=0", token=token)
+    assert (alone.status, alone.headers.get("preference-applied")) == (201, None)
+    followers = [follow(one.root) for one in mirrors]
+    try:
+        head = origin.registry.head()
+        wait_until(lambda: all(one.registry.head() == head for one in mirrors))
+        both = origin.put(target, b"two", "Prefer: mirrored=2", token=token)
+        assert (both.status, both.headers["preference-applied"]) == (201, "mirrored=2")
+        head = origin.registry.head()
+        assert [one.registry.head() for one in mirrors] == [head, head]
+        more = origin.put(target, b"three", 'Prefer: mirrored="3"; wait=1', token=token)
+        assert (more.status, more.headers.get("preference-applied")) == (201, None)
+    finally:
+        for one in followers:
+            one.terminate()
+            one.wait()
+    mark = f"{head.epoch}.{head.number}" if head else ""
+    bearer = f"Authorization: Bearer {partial}"
+    assert origin.get(f"/changes?since={mark}&full", bearer).status == 200
+    after = origin.put(target, b"four", "Prefer: mirrored=1, wait=0", token=token)
+    assert after.headers.get("preference-applied") is None

@@ -8,7 +8,8 @@ How it works: an answer has the rows after `since`, one per line, up to `limit`.
 the next change, which it notices by `perdure.storage.generation`. At most `MOST_WAITING` requests
 wait; further ones are answered at once. Changes within the scopes of the token have full rows, the
 others public ones. `full=stored` leaves out the lines in the form of `perdure import`. The field
-`Perdure-Head` says which change is the last one, so that a mirror knows how far behind it is.
+`Perdure-Head` says which change is the last one, so that a mirror knows how far behind it is. The
+mark that a mirror of everything asks with is noted, for writes that wait for mirrors.
 
 What must stay true: a request that waits holds no thread. Rows are made from durable changes only,
 and all rows of an answer from one state of the registry.
@@ -19,6 +20,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
+from contextlib import suppress
 from http import HTTPStatus
 from urllib.parse import parse_qsl
 
@@ -60,6 +62,8 @@ async def list_changes(service: Service, request: Request) -> Answer:
     page = _Page(service, mark, limit, mirror, with_import=asked.get("full") != STORED)
     seen = service.count_changes()
     body, head = await service.run_cutter(page.write_rows)
+    if mirror is not None and mirror.covers_all and mark is not None:
+        await service.run_cutter(_note_mark, service, mirror.name, mark)
     applied = []
     if not body and seconds and service.waiting_count < MOST_WAITING:
         applied.append((b"preference-applied", b"wait=%d" % seconds))
@@ -69,6 +73,12 @@ async def list_changes(service: Service, request: Request) -> Answer:
         applied.append((HEAD, f"{head.epoch}.{head.number}".encode()))
     kept = _NO_CACHE if mirror is None else _PRIVATE
     return make_answer(HTTPStatus.OK, MEDIA_TYPE, body, kept, _VARY, *applied)
+
+
+def _note_mark(service: Service, name: str, mark: ChangeMark) -> None:
+    """Note what a mirror has. A directory that cannot be written does not stop the rows."""
+    with suppress(OSError):
+        service.mirror_marks.note_mark(name, mark)
 
 
 class _Page:

@@ -1,4 +1,9 @@
-"""The right to mirror: which changes, records and bytes the bearer of a token may have.
+"""The right to mirror: which changes, records and bytes the bearer of a token may have; and writes
+that wait until mirrors have them.
+
+How it works: `Prefer: mirrored=2` (RFC 7240) with a write holds the answer back until two mirrors
+of everything have asked for the changes after it, or until the time is over: ten seconds, or those
+of `wait`. The write is durable in any case; `Preference-Applied` says that it is mirrored, too.
 
 What must stay true: a mirror gets nothing that is outside a scope of its token, or of a token from
 which it was granted; of changes to tokens it gets the hash alone.
@@ -6,6 +11,9 @@ which it was granted; of changes to tokens it gets the hash alone.
 
 from __future__ import annotations
 
+import asyncio
+import re
+import time
 from collections.abc import Sequence
 
 from perdure.errors import Forbidden
@@ -16,10 +24,15 @@ from perdure.model.records import Record, Token
 from perdure.policy import rights
 from perdure.policy.naming import identify_record
 from perdure.server.common import auth
+from perdure.server.common.answers import Answer
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 
 RIGHT = "mirror"
+_MIRRORED = re.compile(r"(?:^|[,;\s])mirrored\s*=\s*\"?([1-9])\b", re.ASCII | re.IGNORECASE)
+_WAIT = re.compile(r"(?:^|[,;\s])wait\s*=\s*\"?([0-9]{1,4})", re.ASCII | re.IGNORECASE)
+_USUAL_WAIT, _LONGEST_WAIT = 10, 60  # seconds
+_LOOK_EVERY = 0.05  # seconds
 
 
 class MirrorRights:
@@ -76,3 +89,25 @@ def _covers_all(token: Token) -> bool:
     """True if a token is about all names."""
     is_dated = token.first_day or token.last_day
     return RIGHT in token.operations and "*" in token.authorities and not is_dated
+
+
+async def wait_for_mirrors(service: Service, request: Request, answer: Answer) -> Answer:
+    """Hold back the answer to a write as long as the client prefers, see above."""
+    preferred = request.read_field(b"prefer")
+    wanted = _MIRRORED.search(preferred)
+    if wanted is None:
+        return answer
+    matched = _WAIT.search(preferred)
+    seconds = min(int(matched[1]), _LONGEST_WAIT) if matched else _USUAL_WAIT
+    head = await asyncio.to_thread(service.registry.head)
+    if head is None:
+        return answer
+    end = time.monotonic() + seconds
+    while True:
+        found = await asyncio.to_thread(service.mirror_marks.count_mirrors, head.mark)
+        if found >= int(wanted[1]):
+            answer.fields.append((b"preference-applied", b"mirrored=%d" % int(wanted[1])))
+            return answer
+        if time.monotonic() >= end:
+            return answer
+        await asyncio.sleep(_LOOK_EVERY)

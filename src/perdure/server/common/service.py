@@ -33,6 +33,7 @@ from perdure.server.common.metrics import Metrics
 from perdure.server.common.passwords import Passwords
 from perdure.server.protocol.limits import ClientLimits
 from perdure.settings import Settings
+from perdure.storage.mirror_marks import MirrorMarks
 from perdure.upkeep.linkcheck.health import Health
 from perdure.upkeep.searching.text_index import Selection
 from perdure.upkeep.searching.updating import Search, Searching
@@ -70,6 +71,8 @@ class Service:
     """Searches the registry."""
     search_wanted: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when someone searches, so that the index is made at once."""
+    mirror_marks: MirrorMarks = field(init=False)
+    """The last change that each mirror has."""
     _cutters: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(_CUTTERS, thread_name_prefix="perdure-cutter")
     )
@@ -85,6 +88,7 @@ class Service:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "searching", Searching(self.registry))  # frozen for all others
+        object.__setattr__(self, "mirror_marks", MirrorMarks(self.registry.root))
 
     @property
     def settings(self) -> Settings:

@@ -20,7 +20,10 @@ T = TypeVar("T")
 
 
 class RepeatedHeaders(Generic[T]):
-    """The meanings of headers by `judge`, which returns None if the plain way must decide."""
+    """The meanings of headers by `judge`, which returns None if the plain way must decide.
+
+    The plain way decides, too, if an answer waits for mirrors (`perdure.server.common.mirrors`).
+    """
 
     def __init__(self, judge: Callable[[dict[bytes, bytes]], T | None]) -> None:
         self._judge = judge
@@ -34,5 +37,7 @@ class RepeatedHeaders(Generic[T]):
         except KeyError:
             if len(self._known) >= _MOST_HEADERS:
                 self._known.clear()
-            meaning = self._known[key] = self._judge(join_fields(split_fields(fields)))
+            found = join_fields(split_fields(fields))
+            waits = b"mirrored" in found.get(b"prefer", b"").lower()
+            meaning = self._known[key] = None if waits else self._judge(found)
             return meaning

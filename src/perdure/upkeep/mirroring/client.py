@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import http.client
+import socket
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from http import HTTPStatus
@@ -73,11 +74,18 @@ class RegistryClient:
         is_secure = parts.scheme == "https"
         make = http.client.HTTPSConnection if is_secure else http.client.HTTPConnection
         self._connection = make(parts.hostname or "", parts.port, timeout=_SECONDS)
+        self._is_interrupted = False
         self._path = parts.path.rstrip("/")
         self._fields = {"Authorization": f"Bearer {secret}"} if secret else {}
 
     def close(self) -> None:
         self._connection.close()
+
+    def interrupt(self) -> None:
+        """End a request that waits, from a handler of signals or from another thread."""
+        self._is_interrupted = True
+        with suppress(OSError, AttributeError):  # no connection is open
+            self._connection.sock.shutdown(socket.SHUT_RDWR)
 
     # Changes
     # -------
@@ -221,7 +229,7 @@ class RegistryClient:
             except (OSError, http.client.HTTPException) as error:
                 self._connection.close()
                 is_idle = isinstance(error, (http.client.RemoteDisconnected, ConnectionError))
-                if is_last or is_fresh or not is_idle:
+                if is_last or is_fresh or not is_idle or self._is_interrupted:
                     raise self._make_unusable(_describe(error)) from error
         raise AssertionError("a loop with two turns")
 

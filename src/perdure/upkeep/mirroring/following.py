@@ -123,6 +123,10 @@ class MirrorFollower:
     def __exit__(self, *_: object) -> None:
         self._opened.close()
 
+    def interrupt(self) -> None:
+        """End a request that waits, from a handler of signals."""
+        self._client.interrupt()
+
     def _now(self) -> str:
         return format_timestamp(self._registry.clock())
 
@@ -149,6 +153,8 @@ class MirrorFollower:
                 self.follow_once(wait=WAIT)
                 failures = 0
             except (OriginUnusable, OriginAlters):
+                if not is_wanted():
+                    return
                 pause(_PAUSES[min(failures, len(_PAUSES) - 1)])
                 failures += 1
 
