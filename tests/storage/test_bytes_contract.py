@@ -595,3 +595,22 @@ def test_a_later_copy_carries_an_erasure(
     place.held.copy_segment(1, length, copy.root, link=link)
     with closing(place.store.open_bytes(copy.root)) as fresh:
         assert fresh.read_bytes(left) == bytes(6)
+
+
+@pytest.mark.parametrize("sealed", [False, True])
+def test_damaged_bytes_are_mended_in_their_place(
+    place: Place, writer: BytesWriter, *, sealed: bool
+) -> None:
+    held = place.keep(writer, b"mended", b"beside it")
+    if sealed:
+        writer.begin_batch(TOMORROW)
+        for number in writer.list_sealable(TOMORROW):
+            place.held.seal(number, TOMORROW)
+    place.held.mend_bytes(held[0], iter([b"dam", b"age"]))
+    assert place.held.read_bytes(held[0]) == b"damage"
+    place.held.mend_bytes(held[0], iter([b"mended"]))
+    assert [place.held.read_bytes(one) for one in held] == [b"mended", b"beside it"]
+    assert list(place.held.check_root()) == []
+    missing = replace(held[0], segment=99)
+    with pytest.raises(Corrupt):
+        place.held.mend_bytes(missing, iter([b"mended"]))

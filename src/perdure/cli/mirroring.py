@@ -1,4 +1,4 @@
-"""Mirrors of other registries: `mirror add|run|status|accept`."""
+"""Mirrors of other registries: `mirror add|run|status|compare|accept`."""
 
 from __future__ import annotations
 
@@ -161,6 +161,52 @@ def _write_contradiction(found: Contradiction) -> Iterator[tuple[str, str]]:
     yield "stopped", f"at change {found.mark} ({found.rule}), {found.at}: {found.fault}"
     yield "ours", msgspec.json.encode(found.ours).decode() if found.ours else "none"
     yield "theirs", msgspec.json.encode(found.theirs).decode() if found.theirs else "none"
+
+
+@mirror.command()
+@click.argument("url", required=False)
+@click.option(
+    "--sample",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=1000,
+    show_default=True,
+    help="Compare this many documents, drawn at random.",
+)
+@click.option("--all", "is_full", is_flag=True, help="Compare all documents.")
+@click.option(
+    "--token-file",
+    type=StatedPath(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="A file with a token of the other registry that has the right mirror.",
+)
+@click.option("--dry-run", is_flag=True, help="Report damage, and repair nothing.")
+def compare(
+    url: str | None, sample: int, is_full: bool, token_file: Path | None, dry_run: bool
+) -> None:
+    """Challenge the registry at URL over the bytes of documents, and repair damage on both sides.
+
+    URL is by default the origin of this mirror. Neither side can answer without reading the bytes,
+    since each challenge has a new random number. Damaged bytes are replaced by those of the other
+    side if these have the promised digest. Exits with 1 if damage is left.
+    """
+    from perdure.upkeep.mirroring.comparing import compare_bytes, open_other
+
+    secret = token_file.read_text("utf-8").strip() if token_file else None
+    with here().open_registry() as registry:
+        other = open_other(registry, url, secret)
+        done = compare_bytes(
+            registry, other, sample=None if is_full else sample, is_repairing=not dry_run
+        )
+        for one in done.damaged:
+            here().print_answer(one, f"{one.identifier} {one.side} {one.outcome}")
+    here().print_note(
+        f"{count_things(done.compared, 'document')} compared with {other.url}, "
+        f"{count_things(len(done.damaged), 'damage')}, "
+        f"{count_things(done.skipped, 'document')} not comparable"
+    )
+    if any(one.outcome != "repaired" for one in done.damaged):
+        click.get_current_context().exit(exits.FINDINGS)
 
 
 @mirror.command()

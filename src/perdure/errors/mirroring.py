@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from perdure.errors.invalid import InvalidRequest
+from perdure.errors.lookup import NotFound
 from perdure.errors.rights import Conflict
 from perdure.errors.root import FaultQuoted, UrlQuoted, quote
 from perdure.errors.unavailable import Unavailable
@@ -111,3 +112,16 @@ class OriginSpelling(UrlQuoted, InvalidRequest):
     """The origin of a mirror is not the address of a registry."""
 
     reason = "it must be an http(s) URL without a query, such as https://id.example.org"
+
+
+class ContentsNotMended(NotFound):
+    """Bytes that a mirror sends are not held here any more, or never were."""
+
+    fault: str
+    """`unknown`, `withdrawn`, `erased`, `damaged` or `forbidden`."""
+
+    def problem(self) -> str:
+        return f"no bytes of {quote(self.identifier)} can be mended here: {self.fault}"
+
+    def repair(self) -> str:
+        return "compare again, after the mirror has caught up"

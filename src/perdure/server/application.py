@@ -50,6 +50,7 @@ A request is about a page of the server or about an identifier; identifiers have
     POST      /operations                                       batches.run_batch
     GET HEAD  /changes?since=<mark>&limit=<n>                   changes.list_changes
     POST      /contents                                         contents.send_contents
+    PUT       /contents?key=<key>&version=<n>&format=<token>    contents.mend_contents
     GET HEAD  /annotations/<series>/                            containers.answer_annotations
     POST      /annotations/<series>/                            containers.answer_annotations
     OPTIONS   /annotations/<series>/                            containers.answer_annotations

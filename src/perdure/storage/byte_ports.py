@@ -237,6 +237,13 @@ class Bytes(Protocol):
         backup of hard links. Raises Corrupt if a segment is missing, OSError if the disk refuses.
         """
 
+    def mend_bytes(self, held: Representation, pieces: Iterable[bytes]) -> None:
+        """Write the promised bytes of a representation in their place again.
+
+        The caller has compared them with their digest. Any process may do so, also beside one that
+        writes or seals. Raises Corrupt if the segment is missing, OSError if the disk refuses.
+        """
+
     def is_same_sealed(self, number: int, target: Path) -> bool:
         """Return False if a segment is sealed in the registry `target` and has other bytes here.
 

@@ -15,6 +15,7 @@ import hashlib
 import os
 import time
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
 
@@ -27,6 +28,7 @@ from perdure.storage.durable import write_all
 
 IN_MEMORY = 8 * 1024 * 1024
 HEAD_ROOM = 16 * 1024
+_PIECE = 256 * 1024
 _LONGEST_PAUSE = 24 * 3600  # seconds
 
 
@@ -131,6 +133,23 @@ class Spool:
         for piece in self._pieces:
             write_all(self._fd, piece)
         self._pieces.clear()
+
+
+def read_content(incoming: Path, content: Content) -> Iterator[bytes]:
+    """Yield the bytes of a content in pieces. Raises OSError."""
+    if content.spooled is None:
+        yield content.data or b""
+        return
+    with (incoming / content.spooled).open("rb") as file:
+        file.seek(HEAD_ROOM)
+        while piece := file.read(_PIECE):
+            yield piece
+
+
+def discard_content(incoming: Path, content: Content) -> None:
+    """Remove the file of a content, if it has one."""
+    if content.spooled is not None:
+        (incoming / content.spooled).unlink(missing_ok=True)
 
 
 def clear_away(incoming: Path) -> None:

@@ -216,6 +216,15 @@ class MemoryBytes:
             self._files.clear()
         return []
 
+    def mend_bytes(self, held: Representation, pieces: Iterable[bytes]) -> None:
+        segment = self._find_segment(held.segment)
+        offset = held.offset
+        for piece in pieces:
+            segment.data[offset : offset + len(piece)] = piece
+            offset += len(piece)
+        with self._lock:
+            self._files.clear()
+
     def is_same_sealed(self, number: int, target: Path) -> bool:
         other = self._registries.get(target, {}).get(number)
         if other is None or other.sealed is None:

@@ -1,8 +1,14 @@
-"""Bytes for mirrors: `POST /contents`, for tokens with the right `mirror`.
+"""Bytes for mirrors and from them: `/contents`, for tokens with the right `mirror`.
+
+    POST /contents                                   bytes, or proofs that they are here
+    PUT  /contents?key=<key>&version=1&format=text   bytes that are damaged here
 
 How it works: a request names representations, one per line (`perdure.upkeep.mirroring.wire`). The
 answer streams their bytes in the same order, many in one piece, because a mirror asks for thousands
 of short documents. With a nonce, only a proof is sent that the bytes are here.
+
+A mirror can also send bytes that are damaged here. They are taken only if they have the promised
+digest and the bytes here do not.
 
 What must stay true: what was withdrawn or erased is not sent, and no proof of it is given; bytes
 that end early cut off the answer, so that it never looks complete.
@@ -16,19 +22,28 @@ import hashlib
 import re
 from collections.abc import AsyncIterator, Iterator, Sequence
 from http import HTTPStatus
+from urllib.parse import parse_qsl
+
+import msgspec
 
 from perdure.errors import Corrupt
 from perdure.errors.limits import OperationsTooMany
-from perdure.errors.mirroring import ContentsUnnamed, NonceMalformed
+from perdure.errors.mirroring import ContentsNotMended, ContentsUnnamed, NonceMalformed
 from perdure.errors.requests import MalformedBody
+from perdure.ids.keys import spell_key
+from perdure.model.commands import Content
+from perdure.model.parameters import Parameters, read_number
 from perdure.model.records import Record, Representation
 from perdure.server.common import mirrors
-from perdure.server.common.answers import Answer
+from perdure.server.common.answers import Answer, make_answer
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.resource.planning import read_whole_body
+from perdure.server.resource.uploading import fill_spool
 from perdure.storage.byte_ports import CHUNK, Bytes
+from perdure.storage.spool import discard_content, read_content
 from perdure.upkeep.mirroring import wire
+from perdure.upkeep.mirroring.comparing import is_sound
 from perdure.upkeep.mirroring.wire import ContentHead, ContentQuestion
 
 MOST = 1000
@@ -36,6 +51,7 @@ MOST = 1000
 _LARGEST = 1 << 20
 _NONCE = re.compile(r"(?:[0-9a-f]{2}){16,64}")
 _MANUAL = "docs/reference/mirrors.md"
+_MOST_VERSIONS = 10**9
 _PRIVATE = (b"cache-control", b"no-store")
 
 
@@ -56,6 +72,40 @@ async def send_contents(service: Service, request: Request) -> Answer:
     pieces = _join_pieces(_Sender(service, mirror).send_all(questions))
     fields = [(b"content-type", wire.MEDIA_TYPE.encode()), _PRIVATE]
     return Answer(HTTPStatus.OK, fields, stream=_stream_pieces(pieces))
+
+
+async def mend_contents(service: Service, request: Request) -> Answer:
+    """Answer PUT to `/contents`.
+
+    Raises Unauthenticated, Forbidden, InvalidRequest, NotFound if nothing is held there, and
+    DigestMismatch if the body does not have the promised digest.
+    """
+    mirror = mirrors.check_mirror(service, request)
+    asked = Parameters(parse_qsl(request.target.question or "", keep_blank_values=True))
+    version = read_number("version", asked.get("version", ""), 1, _MOST_VERSIONS)
+    question = ContentQuestion(asked.get("key", ""), version, asked.get("format", ""))
+    held = await asyncio.to_thread(_Sender(service, mirror).find_held, question)
+    if isinstance(held, str):
+        raise ContentsNotMended(identifier=spell_key(question.key), fault=held)
+    with service.registry.spool(limit=held.length) as spool:
+        await fill_spool(request, spool, None, None)
+        spool.expect_length(held.length)
+        spool.expect_digest("sha-512", bytes.fromhex(held.sha512))
+        content = spool.finish_content(format=held.format, media_type=held.media_type)
+    is_mended = await asyncio.to_thread(_mend, service, held, content)
+    body = msgspec.json.encode({"mended": is_mended})
+    return make_answer(HTTPStatus.OK, "application/json", body, _PRIVATE)
+
+
+def _mend(service: Service, held: Representation, content: Content) -> bool:
+    incoming = service.registry.root / "incoming"
+    try:
+        if is_sound(service.registry.bytes, held):
+            return False
+        service.registry.bytes.mend_bytes(held, read_content(incoming, content))
+    finally:
+        discard_content(incoming, content)
+    return True
 
 
 async def _stream_pieces(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
@@ -91,7 +141,7 @@ class _Sender:
 
     def _send_one(self, question: ContentQuestion) -> Iterator[bytes]:
         asked = (question.key, question.version, question.format)
-        held = self._find_held(question)
+        held = self.find_held(question)
         if isinstance(held, str):
             yield wire.write_head(ContentHead(*asked, missing=held))
         elif question.nonce:
@@ -106,7 +156,7 @@ class _Sender:
             yield wire.write_head(ContentHead(*asked, length=held.length)) + first
             yield from pieces
 
-    def _find_held(self, question: ContentQuestion) -> Representation | str:
+    def find_held(self, question: ContentQuestion) -> Representation | str:
         """The representation, or why it is not sent."""
         try:
             record = self._records.find_record(question.key)

@@ -261,7 +261,7 @@ async def _read_content(service: Service, request: Request, named: str | None) -
     promised = read_promised_digests(request)
     sampler = None if declared is not None and not needs_look(declared) else Sampler()
     with service.registry.spool() as spool:
-        await _fill_spool(request, spool, sampler, announced)
+        await fill_spool(request, spool, sampler, announced)
         for algorithm, digest in promised:
             spool.expect_digest(algorithm, digest)
         service.metrics.count_upload(spool.length)
@@ -284,9 +284,10 @@ async def _read_content(service: Service, request: Request, named: str | None) -
         return await asyncio.to_thread(finish) if spool.length > LARGE else finish()
 
 
-async def _fill_spool(
+async def fill_spool(
     request: Request, spool: Spool, sampler: Sampler | None, announced: int | None
 ) -> None:
+    """Read the body of a request into a spool. Raises Incomplete, TooLarge, StorageFailed."""
     more = True
     while more:
         message = await request.receive()

@@ -539,6 +539,55 @@ CHANGES = (
     ),
 )
 
+MENDING = (
+    Route(
+        methods=("PUT",),
+        pattern=wire.CONTENTS,
+        handler=contents.mend_contents,
+        operation="mendContents",
+        text="bytes that are damaged here, from a [mirror](mirrors.md#contents) that has them; "
+        "needs a token with the right `mirror`",
+        shown="PUT /contents?key=<key>&version=<n>&format=<token>",
+        section="pages",
+        parameters=(
+            Parameter(name="key", text="the key of the record", schema=WORD, required=True),
+            Parameter(
+                name="version",
+                text="the version",
+                schema={"type": "integer", "minimum": 1, "maximum": 10**9},
+                required=True,
+            ),
+            Parameter(name="format", text="the format", schema=WORD, required=True),
+        ),
+        body=BodyShape(text="The bytes.", content={"application/octet-stream": {}}),
+        answers=(
+            AnswerShape(
+                status=200,
+                text="Whether the bytes here were damaged, and are mended.",
+                content={
+                    JSON: {
+                        "type": "object",
+                        "required": ["mended"],
+                        "properties": {"mended": {"type": "boolean"}},
+                    }
+                },
+            ),
+        ),
+        problems=(
+            *_REFUSED,
+            errors.NotFound,
+            errors.InvalidRequest,
+            errors.TooLarge,
+            errors.DigestMismatch,
+            errors.Incomplete,
+            errors.ContentNotSupported,
+        ),
+        security=_BY_TOKEN,
+        is_open=False,
+        only_reads=True,
+    ),
+)
+
 BATCHES = (
     Route(
         methods=("POST",),
@@ -574,4 +623,4 @@ BATCHES = (
     ),
 )
 
-APIS = (*HANDLES, *RIGHTS, *CAPTURES, *BATCHES, *CHANGES, *ANNOTATIONS)
+APIS = (*HANDLES, *RIGHTS, *CAPTURES, *BATCHES, *CHANGES, *MENDING, *ANNOTATIONS)

@@ -10,8 +10,11 @@ bytes than requested.
 
 from __future__ import annotations
 
+import fcntl
+import os
 import threading
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
 from typing import Literal
@@ -30,7 +33,7 @@ from perdure.storage.byte_ports import (
     KeptCorrection,
     KeptRecord,
 )
-from perdure.storage.segments import blanking, copying, directory, ocfl, warc
+from perdure.storage.segments import blanking, copying, directory, mending, ocfl, warc
 from perdure.storage.segments.directory import SegmentFile, SegmentFiles
 from perdure.storage.segments.writer import SegmentWriter
 
@@ -122,17 +125,33 @@ class Segments:
 
     def seal(self, number: int, at: str) -> None:
         loose = directory.segment_path(self._root, number)
-        with self._moving:
+        with self._hold_files():
             ocfl.seal_segment(self._root, number, loose, at=at)
 
     def blank_bytes(self, blankings: Sequence[Blanking], at: str) -> list[int]:
         linked = []
-        with self._moving:
+        with self._hold_files():
             for number, some in groupby(sorted(blankings, key=_find_segment), key=_find_segment):
                 if not blanking.blank_segment(self._root, number, tuple(some), at=at):
                     linked.append(number)
         self._files.close()  # files of objects that were replaced
         return linked
+
+    def mend_bytes(self, held: Representation, pieces: Iterable[bytes]) -> None:
+        with self._hold_files():
+            mending.mend_segment(self._root, held, pieces)
+        self._files.close()  # a file that was replaced
+
+    @contextmanager
+    def _hold_files(self) -> Iterator[None]:
+        """Let no other thread or process move or rewrite a segment meanwhile."""
+        with self._moving:
+            fd = os.open(self._root / directory.SEGMENTS, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX)
+                yield
+            finally:
+                os.close(fd)
 
     def is_same_sealed(self, number: int, target: Path) -> bool:
         return copying.is_same_object(self._root, target, number)

@@ -13,12 +13,12 @@ from __future__ import annotations
 import hashlib
 import http.client
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from http import HTTPStatus
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 from perdure.errors import DigestMismatch, PerdureError
 from perdure.errors.mirroring import OriginSpelling, OriginUnusable
@@ -174,6 +174,18 @@ class RegistryClient:
                 yield one, head
             self._drop(answer)
 
+    def send_content(self, sought: SoughtContent, pieces: Iterable[bytes]) -> bool:
+        """Send bytes that are damaged there. Return True if they were mended.
+
+        Raises OriginUnusable.
+        """
+        asked = {"key": sought.key, "version": str(sought.version), "format": sought.format}
+        path = f"{wire.CONTENTS}?{urlencode(asked)}"
+        fields = {"Content-Length": str(sought.length)}
+        answer = self._ask("PUT", path, pieces, fields)
+        self._check_status(answer)
+        return b'"mended":true' in self._read_all(answer)
+
     def _ask_contents(self, questions: Sequence[ContentQuestion]) -> http.client.HTTPResponse:
         answer = self._ask("POST", wire.CONTENTS, wire.write_questions(questions), {})
         self._check_status(answer)
@@ -214,7 +226,13 @@ class RegistryClient:
     # -----------
 
     def _ask(
-        self, method: str, path: str, body: bytes | None, fields: dict[str, str], *, wait: int = 0
+        self,
+        method: str,
+        path: str,
+        body: bytes | Iterable[bytes] | None,
+        fields: dict[str, str],
+        *,
+        wait: int = 0,
     ) -> http.client.HTTPResponse:
         """Send a request; once more if the connection had been closed meanwhile."""
         target = f"{self._path}{path}"
