@@ -348,6 +348,7 @@ class Registry:
                 delete_indexes=self.delete_indexes,
                 learn=self.learn_authorities,
                 find_fence=self.delegations.find_fence,
+                check=self.fence.check_undivided,
             )
         )
 

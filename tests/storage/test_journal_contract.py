@@ -622,6 +622,21 @@ def test_references_are_dropped(journal: Journal, reader: Records) -> None:
     assert reader.find_referring("sha512:00") == keys
 
 
+def test_bytes_get_another_place_without_a_change(journal: Journal, reader: Records) -> None:
+    """docs/reference/changes.md: "a rebuild may change them", and so may a mirror."""
+    document = "=2026-11-21T12:00:00Z press text - - 5 9b71d {} {} text/plain"
+    journal.begin_batch()
+    journal.add_records([(f"{DAY}/a1", document.format(0, 0))], MINT)
+    journal.commit_batch()
+    before = reader.list_changes(limit=10)
+    journal.begin_batch()
+    journal.move_bytes(f"{DAY}/a1", document.format(3, 1042))
+    journal.commit_batch()
+    assert reader.find_stored(f"{DAY}/a1") == document.format(3, 1042)
+    assert reader.list_changes(limit=10) == before
+    assert [one.problem for one in check_changes(reader) if one.problem] == []
+
+
 # Changes of another registry
 # ---------------------------
 

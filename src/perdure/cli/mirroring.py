@@ -148,6 +148,8 @@ def _write_lines(found: MirrorStatus) -> Iterator[tuple[str, str]]:
         yield "behind", count_things(found.behind, "change", grouped=True)
     if found.lag is not None:
         yield "complete", f"{found.lag:.0f} seconds ago"
+    if found.missing:
+        yield "missing", f"the bytes of {count_things(found.missing, 'document', grouped=True)}"
     yield "state", f"{found.verdict}{f': {found.fault}' if found.fault else ''}"
     if found.contradiction is not None:
         yield from _write_contradiction(found.contradiction)
@@ -191,10 +193,13 @@ def compare(
     side if these have the promised digest. Exits with 1 if damage is left.
     """
     from perdure.upkeep.mirroring.comparing import compare_bytes, open_other
+    from perdure.upkeep.mirroring.meeting import meet_registry
 
     secret = token_file.read_text("utf-8").strip() if token_file else None
     with here().open_registry() as registry:
         other = open_other(registry, url, secret)
+        if not registry.fence.find_origin():
+            meet_registry(registry, other)
         done = compare_bytes(
             registry, other, sample=None if is_full else sample, is_repairing=not dry_run
         )

@@ -56,6 +56,7 @@ from perdure.upkeep.forgetting import forget_withdrawn
 from perdure.upkeep.linkcheck import scheduling
 from perdure.upkeep.linkcheck.health import Health
 from perdure.upkeep.mirroring.following import may_follow
+from perdure.upkeep.mirroring.meeting import list_relatives, meet_relatives
 from perdure.upkeep.searching.updating import is_followed
 
 GRACE = 30  # seconds
@@ -66,6 +67,7 @@ _COUNT_EVERY = 1  # seconds
 _FIRST_CHECK = 60  # seconds
 _FIRST_INDEX = 20  # seconds, unless someone searches before
 _INDEX_AGAIN = 10  # seconds until the process that keeps the index is replaced
+_MEET_EVERY = 20  # seconds
 _FOLLOW_AGAIN = 2  # seconds until the process that follows the origin is replaced
 _CHECKS_PER_TERM = 0.1  # of the hours until a location is due: each run checks only those due
 
@@ -135,6 +137,8 @@ class Worker:
                     tasks.append(asyncio.create_task(self._follow_searches()))
                 if self._service.is_mirror:
                     tasks.append(asyncio.create_task(self._follow_origin()))
+                else:
+                    tasks.append(asyncio.create_task(self._meet_relatives()))
                 if self._registry.settings.index_seconds:
                     tasks.append(asyncio.create_task(self._update_indexes()))
                 if self._registry.settings.check_links_hours:
@@ -205,6 +209,20 @@ class Worker:
             ):
                 logs.get_log().error("mirror not followed", detail=problem)
             await asyncio.sleep(_FOLLOW_AGAIN)
+
+    async def _meet_relatives(self) -> None:
+        """Find out whether the origin of a promoted mirror, or another mirror of it, goes on, too.
+
+        Then this registry is fenced, and `/readyz` says why.
+        """
+        if not await asyncio.to_thread(list_relatives, self._registry.root):
+            return
+        while True:
+            try:
+                await asyncio.to_thread(meet_relatives, self._registry)
+            except PerdureError as error:
+                logs.get_log().error("registries divided", detail=str(error))
+            await asyncio.sleep(_MEET_EVERY)
 
     async def _update_indexes(self) -> None:
         while True:

@@ -70,6 +70,8 @@ class MirrorState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """When the origin last answered, in seconds since 1970."""
     caught_up: float = 0.0
     """When the mirror last had everything that the origin had, in seconds since 1970."""
+    missing: int = 0
+    """Documents whose bytes the origin could not give."""
     contradiction: Contradiction | None = None
     evidence: tuple[Contradiction, ...] = ()
     """Earlier contradictions, which were accepted."""

@@ -346,6 +346,12 @@ class Journal(Records, Protocol):
         They follow the last change here. Raises Corrupt if they do not continue the chain.
         """
 
+    def move_bytes(self, key: str, text: str) -> None:
+        """Store the current revision of a record with other places of its bytes.
+
+        It is not a change: no digest covers the places.
+        """
+
     def redact_past(self, key: str, redact: Callable[[str], str]) -> None:
         """Rewrite the past revisions of a record, given in their stored form, after an erasure.
 

@@ -417,6 +417,14 @@ class MemoryJournal(MemoryRecords):
                         self._state.history.setdefault(key, []).append(self._state.records[key])
                     self._state.put_text(key, text, place)
 
+    def move_bytes(self, key: str, text: str) -> None:
+        before, place = self._state.records[key], self._state.places[key]
+        self._state.put_text(key, text, place)
+        self._state.lines = [
+            [(name, text if (name, line) == (key, before) else line) for name, line in lines]
+            for lines in self._state.lines
+        ]
+
     def redact_past(self, key: str, redact: Callable[[str], str]) -> None:
         past = self._state.history.get(key, [])
         self._state.history[key] = [redact(text) for text in past]

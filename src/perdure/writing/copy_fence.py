@@ -20,9 +20,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from perdure.errors import CopyNotPromoted, MirrorReadOnly
+from perdure.errors import CopyNotPromoted, MirrorReadOnly, RegistriesDivided
 from perdure.errors.root import quote
 from perdure.storage import home
+from perdure.storage.division import clear_division, load_division
 from perdure.storage.origin import find_origin
 from perdure.storage.ports import Store, storage_errors
 
@@ -47,6 +48,9 @@ class CopyFence:
             machine=self._has_machine,
             directory=self._has_directory,
         )
+        division = load_division(self._root)
+        if division is not None:
+            signs.append(f"it and {quote(division.other)} have both gone on after {division.mark}")
         followed = self.find_origin()
         return [*signs, f"it is a mirror of {quote(followed)}"] if followed else signs
 
@@ -57,6 +61,12 @@ class CopyFence:
         """
         found = find_origin(self._root)
         return found.url if found else ""
+
+    def check_undivided(self) -> None:
+        """Raise RegistriesDivided if another registry has gone on from the same change."""
+        division = load_division(self._root)
+        if division is not None:
+            raise RegistriesDivided(other=division.other, mark=division.mark)
 
     def check_no_mirror(self) -> None:
         """Raise MirrorReadOnly if this is a mirror. Raises Corrupt likewise."""
@@ -72,6 +82,7 @@ class CopyFence:
         """
         with storage_errors("the home of the registry"):
             self.check_no_mirror()
+            self.check_undivided()
             signs = self.list_signs()
             if signs:
                 raise CopyNotPromoted(signs=tuple(signs))
@@ -81,3 +92,4 @@ class CopyFence:
     def settle(self) -> None:
         """Make this directory the home of its registry, under a new id. Raises OSError."""
         home.settle_home(self._root, self._records)
+        clear_division(self._root)

@@ -89,11 +89,14 @@ class Registrar:
         delete_indexes: DeleteIndexes,
         learn: Callable[[], Settings] | None = None,
         find_fence: FindFence | None = None,
+        check: Callable[[], None] = lambda: None,
     ) -> None:
-        """`learn` returns the settings with the authorities that were added meanwhile, and
-        `find_fence` what refuses to write the names that other resolvers assign."""
+        """`learn` returns the settings with the authorities that were added meanwhile, `find_fence`
+        what refuses to write the names that other resolvers assign, and `check` raises an error if
+        nothing may be written."""
         self._find_fence = find_fence
         self._fence: Fence | None = None
+        self._check = check
         self._location_rule = LocationRule(settings.private_networks)
         self._clock = clock
         self._shares = Shares(settings.mints_per_day)
@@ -141,6 +144,10 @@ class Registrar:
         ledger = self._ledger
         if ledger.broken:
             return [ledger.broken] * len(commands)
+        try:
+            self._check()
+        except PerdureError as error:
+            return [error] * len(commands)
         moment = self._clock()
         now = format_timestamp(moment)
         self._entering.day = now[:10].replace("-", "/")

@@ -100,6 +100,45 @@ class Replayer:
         """The last change that was replayed."""
         return self._ledger.journal.find_head()
 
+    def place_missing(self, contents: Contents, now: str) -> None:
+        """Give bytes a place that could not be had before.
+
+        Raises as `replay_page`.
+        """
+        ledger = self._ledger
+        try:
+            ledger.begin_batch(now)
+            for sought, content in contents.items():
+                self._place_content(sought, content)
+            ledger.write_batch()
+        except (OSError, PerdureError, JournalError) as error:
+            raise ledger.undo_batch(error) or error from error
+        ledger.tidy_up()
+
+    def _place_content(self, sought: SoughtContent, content: Content) -> None:
+        record = self._ledger.journal.find_record(sought.key)
+        held = _find_held(record, sought.version, sought.format)
+        if record is None or held is None or held.segment != NOWHERE:
+            return
+        if held.sha512 != sought.sha512 or not _is_served(record, sought.version, held):
+            return
+        name = spell_full_name(sought.key, record, sought.version, sought.format)
+        placed = self._ledger.place_content(name, sought.version, _describe_content(content, held))
+        moved = msgspec.structs.replace(held, segment=placed.segment, offset=placed.offset)
+        versions = tuple(
+            msgspec.structs.replace(
+                one,
+                representations=tuple(
+                    moved if other is held else other for other in one.representations
+                ),
+            )
+            for one in record.versions
+        )
+        changed = msgspec.structs.replace(record, versions=versions)
+        text = stored.encode_stored(changed).decode()
+        self._ledger.journal.move_bytes(sought.key, text)
+        self._ledger.note_revised()
+
     def list_sealable(self, now: str) -> list[int]:
         """Segments that receive no more records and are not sealed yet."""
         return self._ledger.list_sealable(now)
@@ -387,13 +426,7 @@ class _Page:
                 places.append((NOWHERE, 0))
                 continue
             name = spell_full_name(key, record, number, one.format)
-            content = msgspec.structs.replace(
-                content,
-                media_type=one.media_type,
-                charset=one.charset,
-                language=one.language,
-            )
-            held = self._ledger.place_content(name, number, content)
+            held = self._ledger.place_content(name, number, _describe_content(content, one))
             places.append((held.segment, held.offset))
         if not places:
             return text
@@ -551,6 +584,13 @@ def _is_served(record: Record, number: int, held: Representation) -> bool:
 def _is_withdrawn(record: Record, number: int) -> bool:
     version = record.version(number)
     return bool(record.tombstone or (version and version.tombstone))
+
+
+def _describe_content(content: Content, held: Representation) -> Content:
+    """Fetched bytes with the facts that a record has about them."""
+    return msgspec.structs.replace(
+        content, media_type=held.media_type, charset=held.charset, language=held.language
+    )
 
 
 def _spell_place(place: tuple[int, int]) -> str:

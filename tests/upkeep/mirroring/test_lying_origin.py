@@ -293,6 +293,26 @@ def test_other_bytes_than_promised_are_not_kept(fake: FakeOrigin, make_mirror: M
     assert mirror.registry.bytes.read_bytes(record.versions[0].representations[0]) == HELLO
 
 
+def test_bytes_that_could_not_be_had_are_fetched_later(
+    fake: FakeOrigin, make_mirror: MakeMirror
+) -> None:
+    """They are damaged in the origin, and are repaired there."""
+    begun(fake)
+    fake.add((serial_key(3), revised(1, minted="text")))
+    mirror = make_mirror(fake.url)
+    mirror.catch_up()
+    state = load_state(mirror.root)
+    assert (state.missing if state else 0) == 1
+    fake.contents[serial_key(3), 1, "text"] = HELLO
+    mirror.catch_up()
+    state = load_state(mirror.root)
+    assert (state.missing if state else 1) == 0
+    record = mirror.record(serial_key(3))
+    assert record is not None
+    assert mirror.registry.bytes.read_bytes(record.versions[0].representations[0]) == HELLO
+    assert [one.problem for one in check_changes(mirror.registry.records) if one.problem] == []
+
+
 def test_an_accepted_gap_passes_and_no_other(fake: FakeOrigin, make_mirror: MakeMirror) -> None:
     begun(fake)
     mirror = make_mirror(fake.url)

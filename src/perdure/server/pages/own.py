@@ -106,6 +106,7 @@ async def report_readiness(service: Service, _request: Request) -> Answer:
     broken: PerdureError | None = service.registry.door.failure
     if broken is not None:
         raise broken.with_traceback(None)
+    await asyncio.to_thread(service.registry.fence.check_undivided)
     mirror = await asyncio.to_thread(measure_mirror, service.registry)
     body = b"ready\r\n" + (_describe_mirror(mirror) if mirror else b"")
     return make_answer(HTTPStatus.OK, "text/plain; charset=us-ascii", body, _NOT_STORED)

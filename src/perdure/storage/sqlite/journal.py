@@ -80,7 +80,7 @@ _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 _LAST_GRANT = "SELECT coalesce(max(number), 0) FROM token_changes"
 _ANSWER = "SELECT actor, once, request, receipt, at, sum FROM answered WHERE actor=? AND once=?"
 _MISTAKES = (apsw.ConstraintError, apsw.MismatchError, apsw.SQLError, apsw.TooBigError)
-_GUARD = "SELECT sql FROM sqlite_master WHERE type='trigger' AND name='history_holds'"
+_GUARD = "SELECT sql FROM sqlite_master WHERE type='trigger' AND name=?"
 _UNREDACTED = "SELECT revision, record, position, {} FROM history WHERE key=?"
 _REDACT = "UPDATE history SET record=?, sum=? WHERE key=? AND revision=?"
 _P = ParamSpec("_P")
@@ -347,6 +347,22 @@ class SqliteJournal(SqliteRecords):
                     ]
         self._add_placed(waiting)
 
+    @_in_our_terms
+    def move_bytes(self, key: str, text: str) -> None:
+        """Store the current revision of a record with other places of its bytes.
+
+        The trigger that protects the records is absent only within this transaction.
+        """
+        self._fetched.pop(key, None)
+        ((position,),) = self._fetch_all("SELECT position FROM records WHERE key=?", (key,))
+        (trigger,) = self._fetch_all(_GUARD, ("records_hold",))[0]
+        self._only.execute("DROP TRIGGER records_hold")
+        self._only.execute(
+            "UPDATE records SET record=?, sum=? WHERE key=?",
+            (text, sum_line(key, text, position), key),
+        )
+        self._only.execute(trigger)
+
     def _add_placed(self, rows: list[tuple[str, str, int | None, int]]) -> None:
         if rows:
             self._only.executemany(_ADD_ALONE, rows)
@@ -370,7 +386,7 @@ class SqliteJournal(SqliteRecords):
             decode_line(key, *line)
         self._only.execute("PRAGMA secure_delete=ON").fetchall()
         self._changes.write_rows()
-        (trigger,) = self._fetch_all(_GUARD)[0]
+        (trigger,) = self._fetch_all(_GUARD, ("history_holds",))[0]
         self._only.execute("DROP TRIGGER history_holds")
         for revision, text, position, _ in rows:
             redacted = redact(text)

@@ -90,14 +90,18 @@ class RegistryClient:
     # Changes
     # -------
 
-    def fetch_changes(self, since: ChangeMark | None, *, limit: int, wait: int = 0) -> ChangePage:
+    def fetch_changes(
+        self, since: ChangeMark | None, *, limit: int, wait: int = 0, is_public: bool = False
+    ) -> ChangePage:
         """Fetch changes after a mark, or from the first one on; wait up to `wait` seconds for one.
+
+        `is_public`: only what everyone may know of them.
 
         Raises OriginForgets, OriginUnusable.
         """
         asked = f"since={since}" if since is not None else "since=0.0"
         fields = {"Prefer": f"wait={wait}"} if wait else {}
-        path = f"/changes?{asked}&limit={limit}&full=stored"
+        path = f"/changes?{asked}&limit={limit}{'' if is_public else '&full=stored'}"
         answer = self._ask("GET", path, None, fields, wait=wait)
         if answer.status == HTTPStatus.CONFLICT:
             self._drop(answer)

@@ -18,6 +18,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -31,7 +32,7 @@ from perdure.errors.mirroring import (
 from perdure.errors.processes import HasWriter
 from perdure.errors.root import quote
 from perdure.model.changes import RULE, TOKEN, ChainHead, ChangeMark
-from perdure.model.commands import Content
+from perdure.model.commands import NOWHERE, Content
 from perdure.model.mirroring import BrokenRule, Contradiction, MirroredChange, SoughtContent
 from perdure.model.timestamps import format_timestamp
 from perdure.policy import replaying
@@ -47,6 +48,8 @@ from perdure.storage.origin import (
 )
 from perdure.storage.ports import Records, storage_errors
 from perdure.upkeep.mirroring.client import OriginForgets, RegistryClient
+from perdure.upkeep.mirroring.comparing import list_served
+from perdure.upkeep.mirroring.meeting import KnownMarks, count_common, read_change
 from perdure.upkeep.mirroring.wire import show_row
 from perdure.writing.replaying import Replayer
 
@@ -57,6 +60,7 @@ WAIT = 30
 _PAUSES = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 """Seconds between attempts while the origin does not answer."""
 _SAVE_EVERY = 1.0  # seconds
+_UPKEEP_EVERY = 60.0  # seconds
 _MOST_BYTES = 64 << 20
 """Bytes of one batch: they are in memory if they are short."""
 
@@ -99,6 +103,7 @@ class MirrorFollower:
         state = load_state(registry.root)
         self.state = state or MirrorState(at=self._now(), verdict="following")
         self._saved = 0.0
+        self._next_upkeep = 0.0
         self._opened = ExitStack()
 
     def __enter__(self) -> MirrorFollower:
@@ -176,6 +181,8 @@ class MirrorFollower:
             raise
         except BrokenRule as broken:
             self._stop(self._describe_breach(broken, head))
+        if not page.changes:
+            self._keep_up()
         reached = self._replayer.head
         now = time.time()
         is_even = reached is not None and page.head is not None and page.head <= reached.mark
@@ -264,7 +271,24 @@ class MirrorFollower:
         for one, why in missing.items():
             if why == "wrong":
                 raise OriginAlters(url=self.origin.url, sha512=one.sha512)
+        left = sum(why not in _GONE for why in missing.values())
+        if left:
+            self.state = msgspec.structs.replace(self.state, missing=self.state.missing + left)
         return found
+
+    def _keep_up(self) -> None:
+        """Seal complete segments, and fetch the bytes that could not be had before."""
+        now = time.monotonic()
+        if now < self._next_upkeep:
+            return
+        self._next_upkeep = now + _UPKEEP_EVERY
+        for number in self._replayer.list_sealable(self._now()):
+            self._registry.bytes.seal(number, self._now())
+        if self.state.missing:
+            self.state = msgspec.structs.replace(self.state, missing=0)
+            sought = (one for one, held in list_served(self._registry) if held.segment == NOWHERE)
+            while some := list(islice(sought, PAGE)):
+                self._replayer.place_missing(self._fetch_contents(some), self._now())
 
     def _fetch_elsewhere(
         self, url: str, wanted: list[SoughtContent], found: dict[SoughtContent, Content]
@@ -317,16 +341,10 @@ class MirrorFollower:
     def _find_fork(self, head: ChainHead | None) -> Contradiction:
         """Find the first change that differs in the origin. Raises OriginUnusable."""
         records = self._registry.records
-        known = _KnownMarks(records, head)
-        low, high = 0, len(known)  # the first `low` are the same; at `high` they differ
-        while low < high:
-            middle = (low + high) // 2
-            if self._has_same(records, known[middle]):
-                low = middle + 1
-            else:
-                high = middle
-        mark = known[low] if low < len(known) else ChangeMark(0, 0)
-        ours = _read_change(records, mark)
+        known = KnownMarks(records, head)
+        common = count_common(records, known, self._read_theirs)
+        mark = known[common] if common < len(known) else ChangeMark(0, 0)
+        ours = read_change(records, mark)
         theirs = self._read_theirs(mark)
         gone = "it no longer has this change" if theirs is None else "it has another change there"
         return Contradiction(
@@ -336,10 +354,6 @@ class MirrorFollower:
             ours=show_row(ours) if ours else None,
             theirs=show_row(theirs) if theirs else None,
         )
-
-    def _has_same(self, records: Records, mark: ChangeMark) -> bool:
-        ours, theirs = _read_change(records, mark), self._read_theirs(mark)
-        return ours is not None and theirs is not None and ours.change.head == theirs.change.head
 
     def _read_theirs(self, mark: ChangeMark) -> MirroredChange | None:
         before = ChangeMark(mark.epoch, mark.number - 1)
@@ -372,39 +386,10 @@ def may_follow(root: Path) -> bool:
         return False
 
 
-class _KnownMarks(Sequence[ChangeMark]):
-    """The marks of all changes of a mirror, in order."""
-
-    def __init__(self, records: Records, head: ChainHead | None) -> None:
-        epochs = records.list_epochs()
-        ends = [one.previous.number if one.previous else 0 for one in epochs[1:]]
-        ends.append(head.number if head else 0)
-        self._counts = [(one.epoch, end) for one, end in zip(epochs, ends, strict=False)]
-
-    def __len__(self) -> int:
-        return sum(count for _, count in self._counts)
-
-    def __getitem__(self, index: int) -> ChangeMark:  # type: ignore[override]  # no slices
-        for epoch, count in self._counts:
-            if index < count:
-                return ChangeMark(epoch, index + 1)
-            index -= count
-        raise IndexError(index)
-
-
 _GONE = frozenset(("withdrawn", "erased", "forbidden"))
 """Reasons for which no one may have the bytes."""
 
 
 def find_row(records: Records, head: ChainHead | None) -> MirroredChange | None:
     """The last change of a mirror."""
-    return _read_change(records, head.mark) if head else None
-
-
-def _read_change(records: Records, mark: ChangeMark) -> MirroredChange | None:
-    before = ChangeMark(mark.epoch, max(mark.number - 1, 0))
-    found = records.list_changes(before, limit=1)
-    if not found or found[0].mark != mark:
-        return None
-    epoch = next((one for one in records.list_epochs() if one.epoch == mark.epoch), None)
-    return MirroredChange(change=found[0], epoch=epoch if mark.number == 1 else None)
+    return read_change(records, head.mark) if head else None

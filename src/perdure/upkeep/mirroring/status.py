@@ -33,6 +33,8 @@ class MirrorStatus(msgspec.Struct, frozen=True, kw_only=True):
     """Changes that the origin has more; None if that is unknown."""
     lag: float | None
     """Seconds since the mirror last had everything; None if it never had."""
+    missing: int
+    """Documents whose bytes the origin could not give yet."""
     contradiction: Contradiction | None
     evidence: tuple[Contradiction, ...]
     accepted: tuple[Acceptance, ...]
@@ -58,6 +60,7 @@ def measure_mirror(registry: Registry) -> MirrorStatus | None:
         origin_head=state.origin_head if state else "",
         behind=max(behind, 0) if behind is not None else None,
         lag=lag,
+        missing=state.missing if state else 0,
         contradiction=state.contradiction if state else None,
         evidence=state.evidence if state else (),
         accepted=origin.accepted,

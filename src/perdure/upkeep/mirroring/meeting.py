@@ -1,0 +1,135 @@
+"""Two registries with one past meet: find the last change that both have, and whether they divided.
+
+How it works: chains that are equal at a change are equal before it, so a binary search over our own
+changes finds the last common one with few requests. If both registries have changes after it, each
+may have given out names that the other one gave out, too. Then this one is fenced, whichever of the
+two is right: an operator decides.  # ruling: copy-fence
+
+What must stay true: nothing but a common past divides two registries; those that share no change,
+and those of which one only continues the other, are left alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from perdure.errors import RegistriesDivided
+from perdure.errors.mirroring import OriginUnusable
+from perdure.model.changes import ChainHead, ChangeMark
+from perdure.model.mirroring import MirroredChange
+from perdure.model.timestamps import format_timestamp
+from perdure.registry import Registry
+from perdure.storage.division import Division, save_division
+from perdure.storage.generation import Generation
+from perdure.storage.origin import load_origin
+from perdure.storage.ports import Records, storage_errors
+from perdure.upkeep.mirroring.client import OriginForgets, RegistryClient
+from perdure.upkeep.mirroring.wire import show_row
+
+ReadTheirs = Callable[[ChangeMark], MirroredChange | None]
+"""From a mark to the change that the other registry has there."""
+
+
+class KnownMarks(Sequence[ChangeMark]):
+    """The marks of all changes of a registry, in order."""
+
+    def __init__(self, records: Records, head: ChainHead | None) -> None:
+        epochs = records.list_epochs()
+        ends = [one.previous.number if one.previous else 0 for one in epochs[1:]]
+        ends.append(head.number if head else 0)
+        self._counts = [(one.epoch, end) for one, end in zip(epochs, ends, strict=False)]
+
+    def __len__(self) -> int:
+        return sum(count for _, count in self._counts)
+
+    def __getitem__(self, index: int) -> ChangeMark:  # type: ignore[override]  # no slices
+        for epoch, count in self._counts:
+            if index < count:
+                return ChangeMark(epoch, index + 1)
+            index -= count
+        raise IndexError(index)
+
+
+def read_change(records: Records, mark: ChangeMark) -> MirroredChange | None:
+    """The change of a registry at a mark, or None."""
+    before = ChangeMark(mark.epoch, max(mark.number - 1, 0))
+    found = records.list_changes(before, limit=1)
+    if not found or found[0].mark != mark:
+        return None
+    epoch = next((one for one in records.list_epochs() if one.epoch == mark.epoch), None)
+    return MirroredChange(change=found[0], epoch=epoch if mark.number == 1 else None)
+
+
+def count_common(records: Records, known: KnownMarks, read_theirs: ReadTheirs) -> int:
+    """Return how many of our changes, from the first one on, the other registry has, too."""
+    low, high = 0, len(known)  # the first `low` are the same; at `high` they differ
+    while low < high:
+        middle = (low + high) // 2
+        ours, theirs = read_change(records, known[middle]), read_theirs(known[middle])
+        is_same = (
+            ours is not None and theirs is not None and (ours.change.head == theirs.change.head)
+        )
+        if is_same:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+def meet_registry(registry: Registry, client: RegistryClient) -> None:
+    """Fence this registry if it and another one have divided, and raise RegistriesDivided.
+
+    Raises OriginUnusable, StorageFailed.
+    """
+    records, head = registry.records, registry.head()
+    known = KnownMarks(records, head)
+
+    def read_theirs(mark: ChangeMark) -> MirroredChange | None:
+        before = ChangeMark(mark.epoch, mark.number - 1)
+        try:
+            found = client.fetch_changes(before, limit=1, is_public=True).changes
+        except OriginForgets:
+            return None
+        return found[0] if found and found[0].change.mark == mark else None
+
+    common = count_common(records, known, read_theirs)
+    if common in (0, len(known)):  # unrelated, or the other one has everything
+        return
+    last = known[common - 1]
+    after = client.fetch_changes(last, limit=1, is_public=True).changes
+    if not after:  # the other one is behind
+        return
+    ours = read_change(records, known[common])
+    division = Division(
+        other=client.url,
+        mark=str(last),
+        at=format_timestamp(registry.clock()),
+        ours=show_row(ours) if ours else None,
+        theirs=show_row(after[0]),
+    )
+    with storage_errors("the registry"), Generation(registry.root) as generation:
+        save_division(registry.root, division)
+        generation.note_revision()
+    raise RegistriesDivided(other=client.url, mark=str(last))
+
+
+def list_relatives(root: Path) -> tuple[str, ...]:
+    """The addresses of registries that may have the same past, if this is a promoted mirror."""
+    origin = load_origin(root)
+    return (origin.url, *origin.sources) if origin is not None and origin.promoted else ()
+
+
+def meet_relatives(registry: Registry) -> None:
+    """Meet the origin of a promoted mirror, and the other mirrors that it knew.
+
+    Raises RegistriesDivided, StorageFailed. Those that do not answer are passed over.
+    """
+    for url in list_relatives(registry.root):
+        client = RegistryClient(url)
+        try:
+            meet_registry(registry, client)
+        except OriginUnusable:
+            continue
+        finally:
+            client.close()
