@@ -61,6 +61,7 @@ from perdure.writing.load import log_corrections, log_tombstones
 from perdure.writing.silencing import DeleteIndexes, Silencing, SilencingQueue, digest_rest
 
 _ERASE = "erase"
+_PLACE = re.compile(r'"segment":\d+,"offset":\d+')
 _PLACELESS = re.compile(r'"segment":0,"offset":0')
 _UNNAMED = Record()  # a record whose key spells the name
 _decode_rule = msgspec.json.Decoder(ReadingRule).decode
@@ -124,19 +125,14 @@ class Replayer:
             return
         name = spell_full_name(sought.key, record, sought.version, sought.format)
         placed = self._ledger.place_content(name, sought.version, _describe_content(content, held))
-        moved = msgspec.structs.replace(held, segment=placed.segment, offset=placed.offset)
-        versions = tuple(
-            msgspec.structs.replace(
-                one,
-                representations=tuple(
-                    moved if other is held else other for other in one.representations
-                ),
-            )
-            for one in record.versions
-        )
-        changed = msgspec.structs.replace(record, versions=versions)
-        text = stored.encode_stored(changed).decode()
-        self._ledger.journal.move_bytes(sought.key, text)
+        text = self._ledger.journal.find_stored(sought.key) or ""
+        line = stored.parse_document_line(text)
+        if line is not None:
+            moved = line.place_at(placed.segment, placed.offset)
+        else:  # the text stays as the origin wrote it
+            places = [(placed if one is held else one) for _, one in _list_held(record)]
+            moved = _substitute_places(_PLACE, text, [(one.segment, one.offset) for one in places])
+        self._ledger.journal.move_bytes(sought.key, moved)
         self._ledger.note_revised()
 
     def list_sealable(self, now: str) -> list[int]:
@@ -433,8 +429,7 @@ class _Page:
         if len(_PLACELESS.findall(text)) != len(places):
             fault = "a record has other places than representations"
             raise BrokenRule(replaying.UNREADABLE, fault, change=change)
-        index = count()
-        return _PLACELESS.sub(lambda _: _spell_place(places[next(index)]), text)
+        return _substitute_places(_PLACELESS, text, places)
 
     # What follows withdrawals
     # ------------------------
@@ -591,6 +586,14 @@ def _describe_content(content: Content, held: Representation) -> Content:
     return msgspec.structs.replace(
         content, media_type=held.media_type, charset=held.charset, language=held.language
     )
+
+
+def _substitute_places(
+    pattern: re.Pattern[str], text: str, places: Sequence[tuple[int, int]]
+) -> str:
+    """Replace the places in a stored form, in their order."""
+    index = count()
+    return pattern.sub(lambda _: _spell_place(places[next(index)]), text)
 
 
 def _spell_place(place: tuple[int, int]) -> str:
