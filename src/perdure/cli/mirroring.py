@@ -70,14 +70,13 @@ def add(
     """
     from perdure.model.timestamps import format_timestamp
     from perdure.registry import utc_now
-    from perdure.storage.origin import ALL
     from perdure.upkeep.mirroring.adding import add_mirror
 
     added = add_mirror(
         here().root,
         url,
         secret=token_file.read_text("utf-8").strip() if token_file else "",
-        scopes=scopes or (ALL,),
+        scopes=scopes,
         sources=sources,
         base_url=base_url,
         backup=backup,

@@ -34,6 +34,7 @@ from perdure.storage.durable import (
     write_durably,
 )
 from perdure.storage.origin import (
+    ALL,
     Acceptance,
     MirroredOrigin,
     MirrorState,
@@ -64,14 +65,19 @@ def add_mirror(
     backup: Path | None,
     now: str,
 ) -> MirroredOrigin:
-    """Make a directory the mirror of a registry. `backup`: a backup of it, to start from.
+    """Make a directory the mirror of a registry: of these series, or without them of everything.
+
+    `backup` is a backup of the registry, to start from.
 
     For a directory that mirrors this address already, the secret and the sources are replaced.
 
     Raises OriginSpelling, MirrorOccupied, BadSettings, StorageFailed or Unavailable.
     """
     origin = MirroredOrigin(
-        url=check_url(url), scopes=scopes, sources=tuple(map(check_url, sources)), added=now
+        url=check_url(url),
+        scopes=scopes or (ALL,),
+        sources=tuple(map(check_url, sources)),
+        added=now,
     )
     with storage_errors("the mirror"):
         known = find_origin(root)
