@@ -52,7 +52,7 @@ def search(
     perdure search --in title --from 1997 --to 1999-06 --format pdf budget
     perdure search -- budget -draft
 
-    Whatever was withdrawn or closed is not found. The index follows the registry by itself: each
+    Withdrawn and closed documents are not found. The index follows the registry by itself: each
     search brings it up to date first. It can be deleted and is then made again. Exits with 10 if
     nothing is found.
     """
