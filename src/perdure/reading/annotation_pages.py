@@ -4,8 +4,9 @@ Specifications: Web Annotation Data Model section 5.2 (AnnotationPage), Web Anno
 section 5.1 (the IRI that a client gave goes to `via`, and `canonical` is kept).
 
 How it works: an annotation is the stored document; only `id`, `via` and `canonical` are those of
-its address. What the registry knows of it (actor, time, scope, retractions) is the member
-`registry`, which the context of the page maps to nothing, so that it never becomes a triple.
+its address, and motivations that only this registry has words for (`retracts`, `cito:disputes`) are
+the IRIs that they mean. What the registry knows of it (actor, time, scope, retractions) is the
+member `registry`, which the context of the page maps to nothing, so that it never becomes a triple.
 
 What must stay true: no other member of a stored document changes.
 """
@@ -16,7 +17,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from perdure.ids import Identifier
-from perdure.model.assertions import CONTEXT
+from perdure.model.assertions import CONTEXT, STANDARD, find_iri
 from perdure.reading.assertions import HeldAssertion, describe_assertion
 
 LEAD = "annotations"
@@ -54,7 +55,20 @@ def write_annotation(held: HeldAssertion, base: str) -> dict[str, Any]:
     first = {"@context": document.pop("@context"), "id": address}
     document.pop("id", None)
     document.setdefault("canonical", str(held.identifier.resource))
+    if "motivation" in document:
+        document["motivation"] = _write_motivation(document["motivation"])
     return first | document
+
+
+def _write_motivation(given: object) -> object:
+    """Return motivations as the context of Web Annotation reads them.
+
+    >>> _write_motivation(["commenting", "cito:disputes"])
+    ['commenting', 'http://purl.org/spar/cito/disputes']
+    """
+    if isinstance(given, list):
+        return [_write_motivation(one) for one in given]
+    return find_iri(given) if isinstance(given, str) and given not in STANDARD else given
 
 
 def write_annotations(found: Sequence[HeldAssertion], base: str) -> list[dict[str, Any]]:
