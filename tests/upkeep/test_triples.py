@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shutil
 from collections.abc import Iterator
 from importlib.resources import files
 from typing import Any
@@ -36,9 +37,11 @@ from perdure.model.queries import LOCAL_READER, PUBLIC_READER, Reader
 from perdure.model.reading_rules import Access, ReadingRule
 from perdure.reading.assertions import HeldAssertion
 from perdure.upkeep.asserting import conjoin_parts, retract_assertion, store_assertion
+from perdure.upkeep.forgetting import forget_withdrawn
 from perdure.upkeep.indexing import bring_up_to_date
 
 pytest.importorskip("pyoxigraph")
+from perdure.upkeep.triples import updating
 from perdure.upkeep.triples.nanopublications import make_annotation, write_nanopublication
 from perdure.upkeep.triples.quads import expand_document
 from perdure.upkeep.triples.querying import LONGEST, answer_query, check_query
@@ -216,6 +219,49 @@ def test_a_withdrawn_assertion_has_no_triples(letter: Desk) -> None:
     assert ask(letter, "SELECT ?a { ?a a oa:Annotation }") == [[name]]
     letter.withdraw(f"{TODAY}/2")
     assert ask(letter, "SELECT ?a { ?a ?p ?o }") == []
+
+
+def test_no_bytes_of_a_withdrawn_assertion_stay(letter: Desk) -> None:
+    """As words do not stay in the index of words: the withdrawal itself removes them."""
+    store(letter, NAME, body="xyzzymarker")
+    fine = store(letter, NAME, body="kept")
+    assert len(ask(letter, "SELECT ?a { ?a a oa:Annotation }")) == 2
+    forget_withdrawn(letter.registry)
+    letter.withdraw(f"{TODAY}/2")
+    place = letter.root / "followers" / "triples"
+    kept = b"".join(path.read_bytes() for path in place.iterdir() if path.is_file())
+    assert b"xyzzymarker" not in kept
+    assert ask(letter, "SELECT ?a { ?a a oa:Annotation }") == [[fine]]
+
+
+def test_without_the_library_nothing_of_a_withdrawn_assertion_stays(
+    letter: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store(letter, NAME)
+    ask(letter, "ASK { ?s ?p ?o }")
+    monkeypatch.setattr(updating, "has_pyoxigraph", lambda: False)
+    forget_withdrawn(letter.registry)
+    letter.withdraw(f"{TODAY}/2")
+    left = [path.name for path in (letter.root / "followers").glob("triples*")]
+    assert left in ([], ["triples.lock"])
+
+
+@pytest.mark.parametrize("step", ["copied", "moved", "replaced"])
+def test_a_copy_that_was_interrupted_is_finished(letter: Desk, step: str) -> None:
+    name = store(letter, NAME)
+    query = "SELECT ?a { ?a a oa:Annotation }"
+    assert ask(letter, query) == [[name]]
+    place = letter.root / "followers" / "triples"
+    fresh, stale = place.with_name("triples.fresh"), place.with_name("triples.stale")
+    shutil.copytree(place, fresh)
+    if step == "moved":
+        place.rename(stale)
+    if step == "replaced":
+        place.rename(stale)
+        fresh.rename(place)
+    assert ask(letter, query) == [[name]]
+    assert not fresh.exists()
+    assert not stale.exists()
 
 
 def test_the_index_can_be_made_again(letter: Desk) -> None:

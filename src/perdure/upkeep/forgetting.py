@@ -1,9 +1,10 @@
 """Removing withdrawn and erased records from indexes at once, and not at the next search.
 
-How it works: the indexes of words and of citations follow the changes, beside the commit, and may
-be far behind. The process that carries out a withdrawal therefore indexes this one record again,
-out of its turn, before it answers: what is withdrawn has no rows. If another process brings an
-index up to date just then, that process does the same, because it goes on to the last change.
+How it works: the indexes of words, of citations and of triples follow the changes, beside the
+commit, and may be far behind. The process that carries out a withdrawal therefore indexes this one
+record again, out of its turn, before it answers: what is withdrawn has no rows. If another process
+brings an index up to date just then, that process does the same, because it goes on to the last
+change.
 The index of passages has no words; its fingerprints of a withdrawn document go when it is asked
 the next time.
 
@@ -30,6 +31,7 @@ def forget_record(registry: Registry, key: str) -> None:
     """Index a record again that was withdrawn. Raises OSError or StorageFailed."""
     from perdure.upkeep.citations import citation_index  # few processes withdraw anything
     from perdure.upkeep.searching import indexing, updating
+    from perdure.upkeep.triples import updating as triples
 
     if (registry.root / indexing.FILE).exists():
         with updating.hold_lock(registry.root / updating.LOCK, _WAIT) as is_held:
@@ -47,3 +49,4 @@ def forget_record(registry: Registry, key: str) -> None:
                 citations.index_keys((key,), registry.records)
         finally:
             citations.close()
+    triples.forget_record(registry, key)

@@ -42,8 +42,12 @@ class TripleIndex(DocumentIndex):
     def __init__(self, registry: Registry) -> None:
         self._ox = load_pyoxigraph()
         self._place = registry.root / FILE.with_suffix("")
+        self._fresh = self._place.with_name("triples.fresh")
+        self._stale = self._place.with_name("triples.stale")
         self._store: Any = None
         super().__init__(registry, FILE)
+        if self._fresh.exists() or self._stale.exists():
+            self._finish_copy()
 
     def _create_again(self) -> None:
         shutil.rmtree(self._place, ignore_errors=True)
@@ -82,6 +86,41 @@ class TripleIndex(DocumentIndex):
         query = "SELECT name FROM document WHERE id = ?"
         for (name,) in self.connection.execute(query, (number,)).fetchall():
             self._open_writing().remove_graph(self._ox.NamedNode(name))
+
+    def purge_key(self, key: str) -> None:
+        """Index a record again, and leave no bytes of its earlier triples in the files.
+
+        A store keeps every text that it ever had, so what is left is copied to a new one.
+        """
+        query = "SELECT 1 FROM document WHERE key = ? LIMIT 1"
+        with self.hold_lock():
+            if self.connection.execute(query, (key,)).fetchone() is None:
+                return
+            try:
+                self.index_keys((key,), self.registry.records)
+                self._copy_store()
+            finally:
+                self.forget_contents()
+        self.empty_log()
+
+    def _copy_store(self) -> None:
+        shutil.rmtree(self._fresh, ignore_errors=True)
+        fresh = self._ox.Store(str(self._fresh))
+        fresh.bulk_extend(iter(self._open_writing()))
+        fresh.flush()
+        del fresh
+        self.forget_contents()
+        self._place.rename(self._stale)
+        self._fresh.rename(self._place)
+        shutil.rmtree(self._stale)
+
+    def _finish_copy(self) -> None:
+        """Finish what a process did that was killed while it copied the store."""
+        with self.hold_lock():
+            if not self._place.exists() and self._fresh.exists():
+                self._fresh.rename(self._place)
+            for leftover in (self._fresh, self._stale):
+                shutil.rmtree(leftover, ignore_errors=True)
 
     def end_batch(self) -> None:
         if self._store is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 from collections.abc import Iterator
 
 from perdure.registry import Registry
@@ -20,6 +21,23 @@ def open_triples(registry: Registry) -> Iterator[TripleIndex]:
         contextlib.closing(TripleIndex(registry)) as index,
     ):
         yield index
+
+
+def forget_record(registry: Registry, key: str) -> None:
+    """Remove the triples of a record that was withdrawn; without the library, remove all triples.
+
+    Raises OSError or StorageFailed.
+    """
+    file = registry.root / FILE
+    if not file.exists():
+        return
+    if not has_pyoxigraph():  # they can be made again
+        shutil.rmtree(file.with_suffix(""), ignore_errors=True)
+        for one in file.parent.glob(f"{file.name}*"):
+            one.unlink()
+        return
+    with contextlib.closing(TripleIndex(registry)) as index:
+        index.purge_key(key)
 
 
 def is_wanted(registry: Registry) -> bool:
