@@ -110,6 +110,26 @@ def test_the_parts_of_a_conjunction(letter: Desk) -> None:
     assert [row[0] for row in rows] == sorted(map(str, parts))
 
 
+@pytest.mark.parametrize("motivation", ["cito:disputes", "retracts"])
+@pytest.mark.parametrize(
+    "target",
+    [
+        f"{NAME}.text.1@5={PART}",
+        f"pdi://{SERIES}/2026/11/",
+        f"pdi://{SERIES}/2026/11/*/*",
+        "hdl:1839/x",
+        "https://a.example/page",
+        f"{NAME}.text.1#char=5,10",
+    ],
+)
+def test_an_assertion_about_any_name_has_triples(
+    letter: Desk, target: str, motivation: str
+) -> None:
+    data = write_assertion((target,), (motivation,))
+    name = store_assertion(letter.registry, data, series=SERIES).identifier
+    assert ask(letter, f"SELECT ?t {{ <{name}> oa:hasTarget ?t }}") == [[target]]
+
+
 def test_a_target_is_known_by_its_identifier(letter: Desk) -> None:
     name = store(letter, f"https://pid.example/{NAME}.text.1%23char=0,4")
     assert ask(letter, f"SELECT ?a {{ ?a oa:hasTarget <{PART}> }}") == [[name]]

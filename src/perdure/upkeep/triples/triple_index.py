@@ -19,8 +19,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from perdure.errors import PerdureError
 from perdure.errors.triples import AssertionNotTriples
 from perdure.ids import Identifier
+from perdure.model.assertions import RETRACTS
 from perdure.model.queries import LOCAL_READER
 from perdure.model.records import Record
 from perdure.reading.assertions import HeldAssertion, is_assertion
@@ -75,11 +77,14 @@ class TripleIndex(DocumentIndex):
 
     def _list_invalidated(self, held: HeldAssertion) -> list[Identifier]:
         """Return the assertions of the same actor that an assertion retracts."""
+        if RETRACTS not in held.assertion.motivations:
+            return []
         found: list[Identifier] = []
         for about in held.assertion.about:
-            other = self.registry.assertions.find_assertion(about, LOCAL_READER)
-            if other is not None and held.identifier in other.retracted_by:
-                found.append(other.identifier)
+            with contextlib.suppress(PerdureError):  # a citation, a pattern, something elsewhere
+                other = self.registry.assertions.find_assertion(about, LOCAL_READER)
+                if other is not None and held.identifier in other.retracted_by:
+                    found.append(other.identifier)
         return found
 
     def remove_contents(self, number: int) -> None:
