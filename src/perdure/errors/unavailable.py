@@ -125,8 +125,8 @@ class RegistriesDivided(Unavailable):
     @property
     def mend(self) -> str:
         return (
-            "stop one of the two for good, then run 'perdure promote --predecessor' with it here; "
-            "see docs/how-to/run-a-mirror.md"
+            "stop the other one for good, then run 'perdure promote --predecessor REGISTRY' here, "
+            "with its directory or URL; see docs/how-to/run-a-mirror.md"
         )
 
 
