@@ -20,6 +20,7 @@ from click.exceptions import NoArgsIsHelpError
 
 from perdure import errors
 from perdure.errors import PerdureError, quote
+from perdure.errors.delegations import AnsweredElsewhere
 from perdure.errors.invalid import ContentNotSupported
 from perdure.errors.lookup import CitationGone, CitationNotFound
 
@@ -55,6 +56,7 @@ CODES: dict[type[PerdureError], int] = {
     ContentNotSupported: 4,
     errors.BadSettings: 5,
     errors.NotFound: 10,
+    AnsweredElsewhere: 10,
     errors.NoSuchVersion: 11,
     errors.UnknownAuthority: 12,
     errors.NotAcceptable: 13,
