@@ -336,7 +336,7 @@ def read(text: str) -> str | None:
 
 
 @pytest.mark.parametrize("name", PATHOLOGICAL)
-def test_a_long_text_is_read_once(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_time_is_linear_in_the_text(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without its limit, too: time that grows with the square of the length would be hours."""
     for module in (grammar, pdi):
         monkeypatch.setattr(module, "LONGEST", 1 << 30)
