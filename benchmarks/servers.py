@@ -155,11 +155,18 @@ def nginx(directory: Path, locations: str) -> Iterator[Server]:
         yield server
 
 
+_NO_INDEXES = {"PERDURE_SEARCH": "off", "PERDURE_INDEX_SECONDS": "0"}
+
+
 @contextlib.contextmanager
 def perdure(
     registry: Path, *, workers: int = 1, cores: str = SERVER_CORE, **settings: str
 ) -> Iterator[Server]:
-    """Our own server, with one worker or several."""
+    """Our own server, with one worker or several.
+
+    Its processor time is that of its answers alone: unless settings say otherwise, it does not
+    index new names beside them, which `benchmarks/searching.py` measures.
+    """
     port = free_port()
     command = [
         sys.executable,
@@ -173,7 +180,7 @@ def perdure(
         "--workers",
         str(workers),
     ]
-    with serving(command, port, cores, **settings) as server:
+    with serving(command, port, cores, **(_NO_INDEXES | settings)) as server:
         yield server
 
 

@@ -7,10 +7,17 @@ from pathlib import Path
 import pytest
 
 from perdure.policy.ordering import LocationPattern
+from perdure.server.fast.choices import MOST_ORDERS, ChosenAnswers
 from perdure.server.fast.recent import MOST_ANSWERS, MOST_BYTES, RecentAnswers
 from perdure.storage.generation import Generation
 
-PATTERN = LocationPattern(())
+
+def choose(orders: int, length: int) -> ChosenAnswers:
+    """Answers of some bytes for some orders."""
+    chosen = ChosenAnswers(LocationPattern(()))
+    for number in range(orders):
+        chosen.add_answer((number,), b"x" * length)
+    return chosen
 
 
 class Remembering:
@@ -64,9 +71,9 @@ def test_a_popular_answer_stays_while_others_pass(remembering: Remembering) -> N
             assert ask(recent, b"/popular", b"1")
 
 
-@pytest.mark.parametrize("answer", [b"", b"x" * 4096, PATTERN])
+@pytest.mark.parametrize("answer", [b"", b"x" * 4096, choose(2, 2000)])
 def test_long_targets_and_answers_take_no_more_memory_than_short_ones(
-    remembering: Remembering, answer: bytes | LocationPattern
+    remembering: Remembering, answer: bytes | ChosenAnswers
 ) -> None:
     """A half is full by number or by bytes, whichever comes first."""
     recent, length = remembering.recent, 8000
@@ -74,7 +81,19 @@ def test_long_targets_and_answers_take_no_more_memory_than_short_ones(
     for target in targets:
         recent.find_answer(target)
         recent.keep_answer(target, answer)
-        recent.keep_answer((target, (0, 1)), b"")
     kept = [target for target in targets if recent.find_answer(target) is not None]
     assert kept
     assert len(kept) * length <= 2 * MOST_BYTES
+
+
+def test_answers_for_many_orders_count_as_many(remembering: Remembering) -> None:
+    """At most `MOST_ORDERS` are remembered for a target, and all of them are measured."""
+    assert len(choose(MOST_ORDERS, 1).list_answers()) == MOST_ORDERS
+    assert len(choose(MOST_ORDERS + 1, 1).list_answers()) == 1
+    recent = remembering.recent
+    targets = [b"/%d" % number for number in range(1000)]
+    for target in targets:
+        recent.find_answer(target)
+        recent.keep_answer(target, choose(MOST_ORDERS, 4000))
+    kept = [target for target in targets if recent.find_answer(target) is not None]
+    assert 0 < len(kept) * MOST_ORDERS * 4000 <= 2 * MOST_BYTES

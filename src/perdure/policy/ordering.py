@@ -43,7 +43,9 @@ class ReaderWishes(NamedTuple):
 class LocationPattern:
     """The traits of several locations, which many records share."""
 
-    __slots__ = ("_has_format", "_has_language", "_has_region", "_traits", "depends_on_reader")
+    __slots__ = (
+        "_has_format", "_has_language", "_has_region", "_last", "_traits", "depends_on_reader",
+    )  # fmt: skip
 
     def __init__(self, traits: tuple[LocationTraits, ...]) -> None:
         self._traits = traits
@@ -52,9 +54,14 @@ class LocationPattern:
         self._has_region = any(one[2] for one in traits)
         self.depends_on_reader = len({one[:3] for one in traits}) > 1
         """True if the order depends on the reader."""
+        self._last: tuple[ReaderWishes, Order] = ReaderWishes(), self.sort_traits(ReaderWishes())
+        """The last remembered order, and the wishes that led to it."""
 
     def find_order(self, wishes: ReaderWishes) -> Order:
         """Find the order of the locations for a reader."""
+        last_wishes, last_order = self._last
+        if wishes is last_wishes:  # clients repeat their wishes
+            return last_order
         accept, languages, region = wishes
         if accept and not self._has_format:
             accept = ()
@@ -62,18 +69,25 @@ class LocationPattern:
             languages = ()
         if region is not None and not self._has_region:
             region = None
-        if (
-            len(self._traits) > _MOST_LOCATIONS
-            or len(accept) + len(languages) > _MOST_PREFERENCES
-            or (region is not None and len(region) > _LONGEST_REGION)
-        ):
+        if len(self._traits) > _MOST_LOCATIONS or not _are_short(accept, languages, region):
             return self.sort_traits(ReaderWishes(accept, languages, region))
-        return _remember_order(self, accept, languages, region)
+        order = _remember_order(self, accept, languages, region)
+        if _are_short(*wishes):
+            self._last = wishes, order
+        return order
 
     def sort_traits(self, wishes: ReaderWishes) -> Order:
         """Compute the order of the locations for a reader."""
         ranks = [_rank_traits(one, wishes) for one in self._traits]
         return tuple(sorted(range(len(ranks)), key=ranks.__getitem__))
+
+
+def _are_short(
+    accept: tuple[Preference, ...], languages: tuple[Preference, ...], region: str | None
+) -> bool:
+    """Return True if wishes may be remembered."""
+    few = len(accept) + len(languages) <= _MOST_PREFERENCES
+    return few and (region is None or len(region) <= _LONGEST_REGION)
 
 
 @lru_cache(_MOST_REMEMBERED)

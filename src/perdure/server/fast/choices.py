@@ -2,9 +2,8 @@
 
 How it works: the candidates of a name are the same for all readers, and only their order differs.
 `OpenChoice` writes the redirect for one order. Readers for whom the order is the same get the same
-answer, so an answer is remembered by its target and its order (`AnswerKey`), and the pattern of the
-locations, from which the order follows, by the target alone. There are no more answers than orders,
-whatever the readers send.
+answer, so the answers for a target are remembered by their orders (`ChosenAnswers`). There are no
+more answers than orders, whatever the readers send, and at most `MOST_ORDERS` for a target.
 
 What must stay true: an answer from here is the same, byte for byte, as the plain way's.
 """
@@ -17,15 +16,39 @@ from typing import NamedTuple
 from perdure.ids import parse
 from perdure.model.queries import Redirect
 from perdure.model.records import Location
-from perdure.policy.ordering import LocationPattern, Order
+from perdure.policy.ordering import LocationPattern, Order, ReaderWishes
 from perdure.policy.several_locations import Candidates
 from perdure.reading.targets import spell_uri
 from perdure.server.common.answers import escape_uri, write_answer
 from perdure.server.common.redirects import link_alternates, make_redirect
 
 _MOST_FRAMES = 64  # there is one for each time to live
-AnswerKey = tuple[bytes, Order]
-"""A target, and the order of its locations."""
+MOST_ORDERS = 16
+"""The most answers that are remembered for a target."""
+
+
+class ChosenAnswers:
+    """The answers for a name whose location the readers choose."""
+
+    __slots__ = ("_answers", "pattern")
+
+    def __init__(self, pattern: LocationPattern) -> None:
+        self.pattern = pattern
+        self._answers: dict[Order, bytes] = {}
+
+    def find_answer(self, wishes: ReaderWishes) -> bytes | None:
+        """Return the answer for a reader, if it is remembered."""
+        return self._answers.get(self.pattern.find_order(wishes))
+
+    def add_answer(self, order: Order, answer: bytes) -> None:
+        """Remember an answer, in the place of all others if there are too many."""
+        if len(self._answers) >= MOST_ORDERS:
+            self._answers.clear()
+        self._answers[order] = answer
+
+    def list_answers(self) -> list[bytes]:
+        """List the answers that are remembered."""
+        return list(self._answers.values())
 
 
 class OpenChoice(NamedTuple):

@@ -41,7 +41,7 @@ from perdure.policy.decide import decide_step
 from perdure.policy.handles.choosing import negotiates_elsewhere
 from perdure.policy.handles.values import list_alias_texts
 from perdure.policy.naming import read_qualifiers
-from perdure.policy.ordering import LocationPattern, ReaderWishes, find_pattern
+from perdure.policy.ordering import ReaderWishes, find_pattern
 from perdure.policy.several_locations import Candidates, find_candidates, list_candidates
 from perdure.policy.showing import show_to_readers
 from perdure.policy.sole_location import find_in_record, find_sole_location
@@ -54,12 +54,12 @@ from perdure.server.common.cold_reads import ColdReads
 from perdure.server.common.conditions import add_entity_tag
 from perdure.server.common.redirects import make_redirect
 from perdure.server.fast import handle_values
-from perdure.server.fast.choices import OpenChoice
+from perdure.server.fast.choices import ChosenAnswers, OpenChoice
 from perdure.server.fast.headers import UsualHeader, UsualHeaders
 from perdure.server.fast.held import ReadyRepresentation
 from perdure.server.fast.leads import Lead, Leads
 from perdure.server.fast.lookups import TurnLookUp
-from perdure.server.fast.recent import LARGEST_KEPT, LOCATION_BYTES, RecentAnswers
+from perdure.server.fast.recent import LARGEST_KEPT, OVERHEAD, RecentAnswers
 from perdure.server.resource.held import write_lifetime, write_vary
 from perdure.server.routes.table import find_route
 from perdure.storage.generation import Generation
@@ -156,11 +156,9 @@ class FastPath:
         if type(found) is bytes:
             self.redirects += 1
             return found
-        if isinstance(found, LocationPattern):
-            order = found.find_order(usual.wishes)
-            found = self._find_answer((target, order)) or self._find_new_answer(
-                target, usual.wishes
-            )
+        if isinstance(found, ChosenAnswers):
+            chosen = found.find_answer(usual.wishes)
+            found = chosen or self._find_new_answer(target, usual.wishes, found)
         elif isinstance(found, Lead) and not self._leads.is_current(found):
             found = self._find_new_answer(target, usual.wishes)
         if isinstance(found, Lead) and found.is_away and usual.is_routed:
@@ -174,9 +172,9 @@ class FastPath:
         return None
 
     def _find_new_answer(
-        self, target: bytes, wishes: ReaderWishes
+        self, target: bytes, wishes: ReaderWishes, known: ChosenAnswers | None = None
     ) -> bytes | ReadyRepresentation | Lead | None:
-        """Resolve a target for a reader, and remember the result.
+        """Resolve a target for a reader, and remember the result, beside the `known` ones.
 
         Raises AnswerLater if a record must be read from the disk before.
         """
@@ -188,24 +186,33 @@ class FastPath:
             self._keep_measured(target, found, len(target) + len(found))
             return found
         if isinstance(found, OpenChoice):
-            return self._choose_location(target, found, wishes)
+            return self._choose_location(target, found, wishes, known)
         if found is not None:
             self._recent.keep_answer(target, found)
         return found
 
-    def _choose_location(self, target: bytes, choice: OpenChoice, wishes: ReaderWishes) -> bytes:
+    def _choose_location(
+        self,
+        target: bytes,
+        choice: OpenChoice,
+        wishes: ReaderWishes,
+        known: ChosenAnswers | None,
+    ) -> bytes:
         """Redirect to the best of several locations for a reader."""
         order = choice.pattern.find_order(wishes)
         answer = choice.write_redirect(order)
         if len(answer) > LARGEST_KEPT:
             return answer
         size = len(target) + len(answer)
-        if choice.pattern.depends_on_reader:
-            pattern_size = len(target) + LOCATION_BYTES * len(choice.candidates.locations)
-            self._keep_measured(target, choice.pattern, pattern_size)
-            self._keep_measured((target, order), answer, size)
-        else:
+        if not choice.pattern.depends_on_reader:
             self._keep_measured(target, answer, size)
+        elif known is None or known.pattern is not choice.pattern:
+            chosen = ChosenAnswers(choice.pattern)
+            chosen.add_answer(order, answer)
+            self._keep_measured(target, chosen, size + OVERHEAD)
+        else:
+            known.add_answer(order, answer)
+            self._recent.keep_answer(target, known)
         return answer
 
     def _answer_bytes(

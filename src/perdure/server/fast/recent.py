@@ -17,8 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from perdure.policy.ordering import LocationPattern
-from perdure.server.fast.choices import AnswerKey
+from perdure.server.fast.choices import ChosenAnswers
 from perdure.server.fast.held import ReadyRepresentation
 from perdure.server.fast.leads import Lead
 
@@ -28,14 +27,13 @@ MOST_BYTES = 8 << 20
 """The most bytes that the results in each half take, about."""
 LARGEST_KEPT = 4096
 """Bytes of the largest answer that is remembered."""
-_OVERHEAD = 250  # bytes of an entry: two headers of bytes, and its place in the table
+OVERHEAD = 250
+"""Bytes of an entry, about: two headers of bytes, and its place in the table."""
 _OBJECT = 4096  # bytes of a document with its header, about
-LOCATION_BYTES = 64
-"""The bytes of a pattern for each of its locations, about: records share nearly all patterns."""
 
-Kept = bytes | ReadyRepresentation | LocationPattern | Lead
-"""What is remembered of a target: its answer, its document, the pattern of its locations, or the
-name to which it leads."""
+Kept = bytes | ReadyRepresentation | ChosenAnswers | Lead
+"""What is remembered of a target: its answer, its document, its answers for several orders of its
+locations, or the name to which it leads."""
 
 
 class RecentAnswers:
@@ -48,12 +46,12 @@ class RecentAnswers:
         self._counts = counts
         self._note_revision = note_revision
         self._seen = -1
-        self._young: dict[bytes | AnswerKey, Kept] = {}
-        self._old: dict[bytes | AnswerKey, Kept] = {}
+        self._young: dict[bytes, Kept] = {}
+        self._old: dict[bytes, Kept] = {}
         self._size = 0
         """The bytes of the young half, about."""
 
-    def find_answer(self, asked: bytes | AnswerKey) -> Kept | None:
+    def find_answer(self, asked: bytes) -> Kept | None:
         """Return the recent result of resolving a target, or None."""
         count = self._counts[0]
         if count != self._seen:
@@ -67,15 +65,15 @@ class RecentAnswers:
                 self.keep_answer(asked, found)
         return found
 
-    def keep_answer(self, asked: bytes | AnswerKey, found: Kept) -> None:
+    def keep_answer(self, asked: bytes, found: Kept) -> None:
         """Remember a result. Call it only after `find_answer` for the same request."""
         self.keep_measured(asked, found, _measure_entry(asked, found))
 
-    def keep_measured(self, asked: bytes | AnswerKey, found: Kept, size: int) -> None:
+    def keep_measured(self, asked: bytes, found: Kept, size: int) -> None:
         """Do the same for a known size: of a target and its answer, the sum of their lengths."""
-        self._size += size + _OVERHEAD
+        self._size += size + OVERHEAD
         if len(self._young) >= MOST_ANSWERS or self._size > MOST_BYTES:
-            self._old, self._young, self._size = self._young, {}, size + _OVERHEAD
+            self._old, self._young, self._size = self._young, {}, size + OVERHEAD
         self._young[asked] = found
 
     def drop_answers(self) -> None:
@@ -83,8 +81,10 @@ class RecentAnswers:
         self._young, self._old, self._size = {}, {}, 0
 
 
-def _measure_entry(asked: bytes | AnswerKey, found: Kept) -> int:
-    size = len(asked) if isinstance(asked, bytes) else len(asked[0])
+def _measure_entry(asked: bytes, found: Kept) -> int:
+    size = len(asked)
     if type(found) is Lead:
-        return size + len(found.head) + _OVERHEAD
+        return size + len(found.head) + OVERHEAD
+    if isinstance(found, ChosenAnswers):
+        return size + sum(len(one) + OVERHEAD for one in found.list_answers())
     return size + (len(found) if isinstance(found, bytes) else _OBJECT)
