@@ -214,8 +214,13 @@ class Registered:
         )
         records = SimpleNamespace(open_lookup=lambda: lookup)
         reading = SimpleNamespace(rules=SimpleNamespace(refresh=lambda: False))
+        nothing = SimpleNamespace(has_hand_overs=False, held=())
         registry = SimpleNamespace(
-            records=records, reading=reading, bytes=None, settings=self.settings
+            records=records,
+            reading=reading,
+            bytes=None,
+            settings=self.settings,
+            delegations=SimpleNamespace(load_index=lambda: nothing),
         )
         self.generation = Generation(root)
         self.fast = FastPath(
