@@ -204,7 +204,9 @@ class Registry:
         """The names for which other resolvers answer."""
         from perdure.reading.delegations import Delegations
 
-        return Delegations(self.records, self.bytes.read_bytes, self.clock)
+        return Delegations(
+            self.records, self.bytes.read_bytes, self.clock, own=self.settings.base_url
+        )
 
     @property
     def door(self) -> SharedDoor:

@@ -38,7 +38,7 @@ REBOUND, REVISION, PROMISE, SERIAL, DAY, CLOSED, DIGEST, CHAIN, FORK, UNREADABLE
 )
 """The rules; docs/reference/mirrors.md lists them."""
 _MINT, _RESERVE, _RETROSPECT, _ERASE = "mint", "reserve", "retrospect", "erase"
-_NUMBERING = frozenset((_MINT, _RESERVE, _RETROSPECT))
+NUMBERING = frozenset((_MINT, _RESERVE, _RETROSPECT))
 """Acts that give out serial numbers."""
 _UNBROKEN = frozenset(("created", "reconstructed", "numbered"))
 """Reasons of epochs that declare no gap."""
@@ -71,7 +71,7 @@ class ReplayRules:
         for (one, _), (other, _) in pairwise(lines):
             if one >= other:
                 raise BrokenRule(UNREADABLE, "its records are not in order", change=change)
-        is_numbering = change.act in _NUMBERING
+        is_numbering = change.act in NUMBERING
         for key, _ in lines:
             place = read_dated_key(key)
             if place is not None:

@@ -54,8 +54,15 @@ class Delegations:
     """The delegations of one registry. Safe to use from several threads."""
 
     def __init__(
-        self, records: Records, read_bytes: ReadBytes, clock: Callable[[], datetime]
+        self,
+        records: Records,
+        read_bytes: ReadBytes,
+        clock: Callable[[], datetime],
+        *,
+        own: str = "",
     ) -> None:
+        """`own`: the address of this resolver. What is delegated to it is answered here."""
+        self._own = f"{own.rstrip('/')}/" if own else ""
         self._records = records
         self._read_bytes = read_bytes
         self._clock = clock
@@ -106,12 +113,28 @@ class Delegations:
     def list_covering(self, name: Identifier, day: str = "") -> list[HeldDelegation]:
         """Return the delegations that cover a name or an interval, the most specific first."""
         index = self.load_index()
-        return index.list_covering(name, day or self.today) if index.held else []
+        found = index.list_covering(name, day or self.today) if index.held else []
+        return self._leave_out_own(found)
 
     def list_touching(self, names: NameSet, day: str = "") -> list[HeldDelegation]:
         """Return the delegations in force that may cover some names of a set."""
         index = self.load_index()
-        return index.list_touching(names, day or self.today) if index.held else []
+        found = index.list_touching(names, day or self.today) if index.held else []
+        return [one for one in found if not self.is_own(one)]
+
+    def _leave_out_own(self, found: list[HeldDelegation]) -> list[HeldDelegation]:
+        """The delegations before the first one to this resolver, which has it as a mirror."""
+        others: list[HeldDelegation] = []
+        for one in found:
+            if not self.is_own(one):
+                others.append(one)
+            elif one.delegation.role != "mirror":
+                break
+        return others
+
+    def is_own(self, held: HeldDelegation) -> bool:
+        """Return True if names are delegated to this resolver itself."""
+        return any(one.base == self._own for one in held.delegation.resolvers)
 
     def find_reading(self, name: Identifier) -> HeldDelegation | None:
         """Return the delegation that answers readers of a name that is unknown here."""
@@ -130,7 +153,7 @@ class Delegations:
         index = self.load_index()
         if not index.has_hand_overs:
             return None
-        return choose_hand_over(index.list_covering(name, self.today))
+        return choose_hand_over(self.list_covering(name))
 
     def require_undelegated(self, name: Identifier) -> None:
         """Raise AnsweredElsewhere if another resolver answers readers of a name unknown here."""

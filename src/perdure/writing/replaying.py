@@ -28,6 +28,7 @@ import msgspec
 
 from perdure.errors import PerdureError
 from perdure.errors.root import count_things
+from perdure.ids import Identifier
 from perdure.ids.keys import spell_key
 from perdure.model import stored
 from perdure.model.changes import (
@@ -65,6 +66,10 @@ _PLACE = re.compile(r'"segment":\d+,"offset":\d+')
 _PLACELESS = re.compile(r'"segment":0,"offset":0')
 _UNNAMED = Record()  # a record whose key spells the name
 _decode_rule = msgspec.json.Decoder(ReadingRule).decode
+IsClosed = Callable[[Identifier, Change], bool]
+"""Whether a name is one that the origin itself had handed over when a change gave it out."""
+FindClosed = Callable[[], IsClosed | None]
+"""Finds the test, or None if no names are assigned elsewhere."""
 Contents = Mapping[SoughtContent, Content]
 
 
@@ -81,10 +86,12 @@ class Replayer:
         now: str,
         delete_indexes: DeleteIndexes,
         accepted: Mapping[str, str] | None = None,
+        find_closed: FindClosed = lambda: None,
     ) -> None:
         """It owns the journal from now on. `accepted`: by its chain, the rule that a change may
-        break. Raises as `Ledger`."""
+        break. `find_closed`: asked for each page. Raises as `Ledger`."""
         self._accepted = accepted or {}
+        self._find_closed = find_closed
         self._ledger = Ledger(root, journal, held, segment_bytes=segment_bytes, now=now)
         self._bytes = held
         self._queue = SilencingQueue(
@@ -185,6 +192,7 @@ class Replayer:
             replayed = _Page(
                 ledger, self._bytes, self._rules, self._queue, contents, now, self._accepted
             )
+            replayed.is_closed = self._find_closed()
             replayed.write(page)
             ledger.write_batch()
         except (OSError, PerdureError, BrokenRule, JournalError) as error:
@@ -219,6 +227,7 @@ class _Page:
         self._refers: list[tuple[int, str]] = []
         self._redactions: list[tuple[str, Callable[[str], str]]] = []
         self._chain = b""
+        self.is_closed: IsClosed | None = None
         self.silences = False
         """True if something is to be done after the batch."""
 
@@ -321,6 +330,9 @@ class _Page:
         self._check_unknown(change, lines)
         with self._accepting(change):
             self._rules.check_new(change, lines, self._find_last_serial)
+        if self.is_closed is not None and change.act in replaying.NUMBERING:
+            with self._accepting(change):
+                self._check_open(change, lines, self.is_closed)
         if not are_serial_names([key for key, _ in lines]):
             for key, text in lines:
                 _check_name(change, key, text)
@@ -342,6 +354,13 @@ class _Page:
             name = spell_key(lines[0][0])
             fault = f"{name} or a name after it was given out again"
             raise BrokenRule(replaying.REBOUND, fault, change=change)
+
+    def _check_open(self, change: Change, lines: Sequence[Line], is_closed: IsClosed) -> None:
+        """Check that no new name is one that another resolver assigns."""
+        for key, text in lines:
+            if is_closed(identify_record(key, stored.decode_stored(text)), change):
+                fault = f"{spell_key(key)} was given out after it was handed over"
+                raise BrokenRule(replaying.CLOSED, fault, change=change)
 
     def _find_last_serial(self, day: str) -> int:
         self._flush_changes()

@@ -49,6 +49,7 @@ from perdure.storage.origin import (
 from perdure.storage.ports import Records, storage_errors
 from perdure.upkeep.mirroring.client import OriginForgets, RegistryClient
 from perdure.upkeep.mirroring.comparing import list_served
+from perdure.upkeep.mirroring.handed_over import HandOvers
 from perdure.upkeep.mirroring.meeting import KnownMarks, count_common, read_change
 from perdure.upkeep.mirroring.wire import show_row
 from perdure.writing.replaying import Replayer
@@ -59,6 +60,7 @@ WAIT = 30
 """Seconds that a request for changes waits for one."""
 _PAUSES = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 """Seconds between attempts while the origin does not answer."""
+_DELEGATE = "delegate"
 _SAVE_EVERY = 1.0  # seconds
 _UPKEEP_EVERY = 60.0  # seconds
 _MOST_BYTES = 64 << 20
@@ -119,6 +121,7 @@ class MirrorFollower:
                 now=self._now(),
                 delete_indexes=self._registry.delete_indexes,
                 accepted={one.chain: one.rule for one in self.origin.accepted},
+                find_closed=HandOvers(self._registry).find_closed,
             )
             opened.callback(self._replayer.close)
             opened.callback(self._client.close)
@@ -232,6 +235,9 @@ class MirrorFollower:
                 some, length = [], 0
             some.append(mirrored)
             length += own
+            if mirrored.change.act == _DELEGATE:  # the next change is judged with it
+                yield some
+                some, length = [], 0
         if some:
             yield some
 

@@ -5,8 +5,9 @@ changes finds the last common one with few requests. If both registries have cha
 may have given out names that the other one gave out, too. Then this one is fenced, whichever of the
 two is right: an operator decides.  # ruling: copy-fence
 
-What must stay true: nothing but a common past divides two registries; those that share no change,
-and those of which one only continues the other, are left alone.
+What must stay true: nothing but a common past divides two registries. Those that share no change,
+those of which one only continues the other, and a successor to which the other registry handed all
+its names over, are left alone.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pathlib import Path
 
 from perdure.errors import RegistriesDivided
 from perdure.errors.mirroring import OriginUnusable
+from perdure.ids import parse
 from perdure.model.changes import ChainHead, ChangeMark
 from perdure.model.mirroring import MirroredChange
 from perdure.model.timestamps import format_timestamp
@@ -98,7 +100,7 @@ def meet_registry(registry: Registry, client: RegistryClient) -> None:
         return
     last = known[common - 1]
     after = client.fetch_changes(last, limit=1, is_public=True).changes
-    if not after:  # the other one is behind
+    if not after or has_taken_over(registry):  # the other one is behind, or goes on with the rest
         return
     ours = read_change(records, known[common])
     division = Division(
@@ -112,6 +114,31 @@ def meet_registry(registry: Registry, client: RegistryClient) -> None:
         save_division(registry.root, division)
         generation.note_revision()
     raise RegistriesDivided(other=client.url, mark=str(last))
+
+
+def has_taken_over(registry: Registry) -> bool:
+    """Return True if all names that are given out here were handed over, or are of a new series.
+
+    Then the predecessor may go on: it gives out none of them.
+    """
+    delegations, day = registry.delegations, registry.delegations.today
+    own = [one for one in delegations.list_in_force() if delegations.is_own(one)]
+    if not any(one.delegation.writes for one in own):
+        return False
+    for series in registry.settings.series:
+        today = parse(f"pdi://{series}/{day.replace('-', '/')}/")
+        is_given = any(one.delegation.writes and one.delegation.covers(today) for one in own)
+        if not is_given and not _is_new(registry, series):
+            return False
+    return True
+
+
+def _is_new(registry: Registry, series: str) -> bool:
+    """Return True if the first name of a series was given out in the present epoch."""
+    key = registry.records.find_first_key(f"{series}/", f"{series}0")
+    first = registry.records.find_change(key, 1) if key is not None else None
+    head = registry.head()
+    return key is None or (first is not None and head is not None and first.epoch == head.epoch)
 
 
 def list_relatives(root: Path) -> tuple[str, ...]:
