@@ -31,6 +31,7 @@ from perdure.archives.files.scanning import ArchivePlace, scan_file
 from perdure.archives.files.windows import GZIP
 from perdure.archives.index import runs, sqlite_index
 from perdure.archives.index.adding import FileAddition, empty_log
+from perdure.archives.index.index_adding import IndexAddition
 from perdure.archives.index.integrity import IndexAudit
 from perdure.archives.index.merged import MergedCaptures
 from perdure.archives.index.runs import LocalCaptures
@@ -154,9 +155,28 @@ class Library:
             added = [self._add_one(ArchivePlace(path=str(target)), target.name, watch)]
         if target != source:
             source.unlink()
+        self.settle_index()
+        return added
+
+    def begin_index(self) -> IndexAddition:
+        """Begin to take over an index. Raises StorageFailed, Unavailable, or as the guard does."""
+        self.check_writable()
+        sqlite_index.create_index(self._root)
+        return IndexAddition(self._root)
+
+    def describe_new_file(self, path: Path) -> ArchiveFile | None:
+        """Describe an archive file for the index, or return None if it is registered already.
+
+        Raises OSError.
+        """
+        if self._index.find_file_at(self._format_path(path), 0) is not None:
+            return None
+        return self._describe_file(ArchivePlace(path=str(path)), path.name, None)
+
+    def settle_index(self) -> None:
+        """Move captures from SQLite to runs, if there are too many of them."""
         with storage_errors("the index of captures"):
             runs.settle_index(self._root, self._index, most=self._settings.captures_in_sqlite)
-        return added
 
     def _add_package(self, path: Path, watch: Watch) -> list[AddedFile]:
         """Add the archive files of a WACZ package, and last the package itself with its flaws.

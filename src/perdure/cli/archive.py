@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from perdure.cli import exits, options
+from perdure.cli.archive_indexes import add_index
 from perdure.cli.capturing import capture as capture_page
 from perdure.cli.command import PerdureCommand, PerdureGroup, here
 from perdure.cli.paths import StatedPath
@@ -106,6 +107,9 @@ def _print_added(added: AddedFile) -> None:
     for note in added.notes:
         here().print_note(f"{file.name}: {note}")
     _print_flaws(file.name, added.flaws, file.flaws)
+
+
+archive.add_command(add_index)
 
 
 @archive.command(cls=PerdureCommand)

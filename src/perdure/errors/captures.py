@@ -428,6 +428,53 @@ class IndexNotTaken(InvalidRequest):
     @property
     def reason(self) -> str:
         return (
-            "it is an index (CDX or CDXJ), and perdure makes its own; "
-            "add the WARC, ARC or WACZ files that it names"
+            "it is an index (CDX or CDXJ); add the WARC, ARC or WACZ files that it names, or take "
+            "the index over with `perdure archive add-index`"
         )
+
+
+# indexes of other programs
+# -------------------------
+
+
+class UnusableIndexLine(InvalidRequest):
+    """A line of an index cannot be taken over. Abstract: each reason has a class."""
+
+    what = "the line"
+    rule = f"{_MANUAL}#indexes-of-other-programs"
+
+
+class IndexLineUnreadable(FaultQuoted, UnusableIndexLine):
+    """A line is neither CDX nor CDXJ; `fault` quotes the parser."""
+
+
+class ArchiveMissing(UnusableIndexLine):
+    """The archive file that a line names is not in the directory of archives."""
+
+    file: str
+    directory: str
+
+    @property
+    def reason(self) -> str:
+        return f"the archive file {quote(self.file)} is not in {quote(self.directory)}"
+
+
+class ArchiveAmbiguous(UnusableIndexLine):
+    """Several archive files have the name that a line gives."""
+
+    file: str
+
+    @property
+    def reason(self) -> str:
+        return f"several archive files are called {quote(self.file)}"
+
+
+class OffsetBeyondArchive(UnusableIndexLine):
+    """A line has an offset that is beyond the end of its archive file."""
+
+    file: str
+    offset: int
+
+    @property
+    def reason(self) -> str:
+        return f"offset {self.offset} is beyond the end of {quote(self.file)}"
