@@ -45,6 +45,7 @@ _OF_EVERY_MESSAGE = {
     "content-length",
     "content-range",
     "content-type",
+    "cookie",  # the session of a client of EZID
     "host",
     "signature",
     "trailer",

@@ -12,6 +12,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -171,3 +172,49 @@ def test_the_library_reads_and_writes_pdis(copy: Path, site: Deployment) -> None
     assert (done.stdout, done.returncode) == ("kept\n", 0), done.stderr
     answer = site.get(f"/{other.replace('pdi/', 'pdi://')}")
     assert answer.headers["location"] == "http://a.example/letter"
+
+
+BATCHED = """
+import sys
+from pyhandle.handleclient import PyHandleClient
+
+base, handle = sys.argv[1:]
+client = PyHandleClient("rest").instantiate_for_read_access(handle_server_url=base)
+record = client.retrieve_handle_record(handle)
+print(sorted(record.items()))
+"""
+
+
+def test_the_library_reads_what_a_batch_brought(copy: Path, site: Deployment) -> None:
+    """A batch of the old server is imported, and its clients go on with the new address."""
+    batch = (
+        "CREATE 21.T14999/BATCH\n1 URL 86400 1110 UTF8 https://a.example/batch\n"
+        "2 EMAIL 86400 1110 UTF8 keeper@a.example\n3 KEY 86400 1100 UTF8 not for readers\n"
+    )
+    subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "perdure.cli",
+            "-C",
+            site.root,
+            "import",
+            "-",
+            "--from",
+            "handle-batch",
+        ],
+        input=batch.encode(),
+        capture_output=True,
+        check=True,
+    )
+    done = subprocess.run(
+        [PEERS / "bin/python", "-c", BATCHED, site.base, "21.T14999/BATCH"],
+        env=os.environ | {"PYTHONPATH": str(copy), "NO_PROXY": "*"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.stdout.strip() == str(
+        [("EMAIL", "keeper@a.example"), ("URL", "https://a.example/batch")]
+    ), done.stderr

@@ -172,6 +172,12 @@ class PasswordWrong(Unauthenticated):
     reason = "the user is unknown, or the password is wrong"
 
 
+class SessionEnded(Unauthenticated):
+    """A session is not valid, or not any more."""
+
+    reason = "the session has ended; log in again"
+
+
 # rights
 # ------
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from perdure.errors.invalid import InvalidRequest, UnknownChoice
-from perdure.errors.root import FaultQuoted, count_things, quote
+from perdure.errors.rights import Conflict, Forbidden
+from perdure.errors.root import FaultQuoted, IdentifierQuoted, count_things, quote
 
 _PAGE = "docs/reference/exchange.md"
+_APIS = "docs/reference/foreign-apis.md"
 
 
 class UnusableRecord(InvalidRequest):
@@ -317,3 +319,91 @@ class CharsetNotDecoded(InvalidRequest):
         return f"charset {quote(self.charset)}"
 
     reason = "no text can be read in it; use a name such as utf-8, windows-1252 or cp850"
+
+
+# interfaces of other systems
+# ---------------------------
+
+
+class ElementReserved(UnusableRecord):
+    """A client of EZID sets an element that only the server sets."""
+
+    element: str
+
+    @property
+    def reason(self) -> str:
+        return f"use of reserved metadata element name {quote(self.element)}"
+
+
+class OptionUnknown(InvalidRequest):
+    """A client of EZID sends a parameter that the request does not have."""
+
+    option: str
+    known: tuple[str, ...]
+    rule = _APIS
+
+    @property
+    def what(self) -> str:
+        return f"parameter {quote(self.option)}"
+
+    @property
+    def reason(self) -> str:
+        return f"this request knows {', '.join(self.known) or 'none'}"
+
+
+class StatusUnreachable(UnusableRecord):
+    """A status cannot follow the present one."""
+
+    before: str
+    after: str
+
+    @property
+    def reason(self) -> str:
+        return f"status {quote(self.after)} cannot follow {quote(self.before)}"
+
+
+class NameExists(IdentifierQuoted, Conflict):
+    """A client of another system's interface creates an identifier that exists."""
+
+    reason = "it exists already"
+
+
+class NameDeletedNever(IdentifierQuoted, Conflict):
+    """A client of another system's interface deletes an identifier."""
+
+    reason = "identifiers are not deleted, unless mutable_prefixes lists their prefix"
+
+
+class StateIncomplete(UnusableRecord):
+    """A registered DOI would lack an address or a member of its description."""
+
+    members: tuple[str, ...]
+
+    @property
+    def reason(self) -> str:
+        return f"to be registered, it needs {', '.join(self.members)}"
+
+
+class CursorForeign(InvalidRequest):
+    """The cursor of a page is not of the list that is asked for."""
+
+    what = "page[cursor]"
+    reason = "it is not of this list; take it from links.next"
+    rule = _APIS
+
+
+class EventUnknown(UnknownChoice):
+    """A client of DataCite names an event that does not exist."""
+
+    kind = "event"
+
+
+class PrefixOfOthers(Forbidden):
+    """A client of another system's interface creates a name whose prefix is not homed here."""
+
+    who: str = "this registry"
+    prefix: str
+
+    @property
+    def needed(self) -> str:
+        return f"the prefix {quote(self.prefix)} in handle_prefixes"

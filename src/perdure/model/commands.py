@@ -301,6 +301,8 @@ class Load(Command, frozen=True, kw_only=True, tag="load"):
     how: Joining = Joining.ADD
     last: bool = False
     """This is the end of the load: make the references findable."""
+    expect: int | None = None
+    """The revision that the caller saw of the only row; 0 if there was no record."""
 
 
 class Outcome(enum.StrEnum):

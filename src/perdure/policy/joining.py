@@ -82,10 +82,16 @@ def join_records(
         aliases=tuple(dict.fromkeys((*held.aliases, *more.aliases))),
         targets=tuple(dict.fromkeys((*held.targets, *more.targets))),
         tombstone=_join_endings(identifier, held.tombstone, more.tombstone),
-        broken=held.broken or more.broken,
+        broken=_join_broken(held, more, how),
         delegates=held.delegates or more.delegates,
     )
     return drop_false_erasures(joined)
+
+
+def _join_broken(held: Record, more: Record, how: Joining) -> Tombstone | None:
+    """The reason why nothing is bound any more. A later one replaces an earlier one, unless data is
+    only added."""
+    return held.broken or more.broken if how is Joining.ADD else more.broken or held.broken
 
 
 def _join_reserved(held: Record, more: Record) -> str:

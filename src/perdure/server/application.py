@@ -64,6 +64,19 @@ A request is about a page of the server or about an identifier; identifiers have
     DELETE    /annotations/<series>/proposals/<proposal>        containers.answer_annotations
     OPTIONS   /annotations/<series>/proposals                   containers.answer_annotations
     OPTIONS   /annotations/<series>/proposals/<proposal>        containers.answer_annotations
+    GET HEAD  /id/<identifier>                                  ezid_api.serve_identifier
+    PUT       /id/<identifier>                                  ezid_api.serve_identifier
+    POST      /id/<identifier>                                  ezid_api.serve_identifier
+    DELETE    /id/<identifier>                                  ezid_api.serve_identifier
+    POST      /shoulder/<shoulder>                              ezid_api.mint_identifier
+    GET HEAD  /login                                            ezid_api.log_in
+    GET HEAD  /logout                                           ezid_api.log_out
+    GET HEAD  /status                                           ezid_api.show_status
+    GET HEAD  /dois                                             datacite_api.serve_dois
+    POST      /dois                                             datacite_api.serve_dois
+    GET HEAD  /dois/<doi>                                       datacite_api.serve_dois
+    PUT       /dois/<doi>                                       datacite_api.serve_dois
+    DELETE    /dois/<doi>                                       datacite_api.serve_dois
     OPTIONS   every page                                        methods.answer_options
     TRACE     every page                                        methods.answer_trace
     GET HEAD  <identifier>                                      reading.answer_get

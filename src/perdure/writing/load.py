@@ -24,7 +24,7 @@ import msgspec
 from msgspec.structs import replace
 
 from perdure.errors import InvalidRequest, NotFound, PerdureError
-from perdure.errors.conflicts import BytesBound
+from perdure.errors.conflicts import BytesBound, RevisionNotCurrent
 from perdure.errors.importing import LoadUnreadable, RowsUnordered
 from perdure.ids import Identifier
 from perdure.model import stored
@@ -61,6 +61,8 @@ def execute_load(ledger: Ledger, command: Load, *, check: Check | None = None) -
     that `check` refuses by their lines. Raises InvalidRequest if the rows are not in order, OSError
     if the file of an atomic load cannot be read.
     """
+    if command.expect is not None:
+        _check_expected(ledger, command.rows, command.expect)
     if command.spilled is None:
         rows, forbidden = _split_allowed(command.rows, check)
         count, changed, refused = _take_rows(ledger, rows, command.by, command.how)
@@ -74,6 +76,17 @@ def execute_load(ledger: Ledger, command: Load, *, check: Check | None = None) -
         accepted=count - len(refused),
         rejected=tuple(refused),
     )
+
+
+def _check_expected(ledger: Ledger, rows: Sequence[LoadRow], expect: int) -> None:
+    """Raise PreconditionFailed if a record has another revision than its writer saw."""
+    for row in rows:
+        held = ledger.find_record(row.key)
+        revision = 0 if held is None else held.revision
+        if revision != expect:
+            record = held or stored.decode_stored(row.record.decode())
+            name = str(naming.identify_record(row.key, record))
+            raise RevisionNotCurrent(identifier=name, expected=expect, revision=revision or None)
 
 
 def _split_allowed(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from http import HTTPStatus
 
 from perdure.server.routes.model import AnswerShape, Parameter, Route
 
@@ -94,6 +95,13 @@ def write_tables(routes: Sequence[Route]) -> dict[str, str]:
                 for one in _select_section(routes, "tokens")
             ),
         ),
+        "foreign": _write_table(
+            ("request", "effect", "status"),
+            (
+                [f"`{one.methods[0]} {_name_request(one)}`", one.text, _show_done(one.answers)]
+                for one in _select_section(routes, "foreign")
+            ),
+        ),
         "annotations": _write_table(
             ("request", "effect", "status"),
             (
@@ -133,6 +141,11 @@ def _show_parameter(parameter: Parameter, place: str = "query") -> str:
 
 def _show_statuses(answers: Iterable[AnswerShape]) -> str:
     return ", ".join(str(one.status) for one in answers)
+
+
+def _show_done(answers: Iterable[AnswerShape]) -> str:
+    """Show the statuses of answers to requests that succeed."""
+    return ", ".join(str(one.status) for one in answers if one.status < HTTPStatus.MULTIPLE_CHOICES)
 
 
 def _write_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

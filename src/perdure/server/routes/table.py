@@ -15,6 +15,7 @@ from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.common.target_kinds import TargetKind
 from perdure.server.routes.apis import APIS
+from perdure.server.routes.foreign import FOREIGN
 from perdure.server.routes.model import JSON, TEXT, AnswerShape, Route
 from perdure.server.routes.names import NAME_ROUTES, SHARED
 from perdure.server.routes.openapi import describe_interface
@@ -60,7 +61,7 @@ _OPENAPI = Route(
     ),
 )
 
-_PAGE_ROUTES = (*PAGES, _OPENAPI, *SEARCHING, *TRIPLES, *APIS)
+_PAGE_ROUTES = (*PAGES, _OPENAPI, *SEARCHING, *TRIPLES, *APIS, *FOREIGN)
 
 
 def _share_methods(routes: Sequence[Route]) -> Iterator[Route]:

@@ -26,7 +26,7 @@ from perdure.upkeep.exchange.port import ExportedRecord
 ID = "_id"
 DATACITE = "datacite"
 CROSSREF = "crossref"
-_STATUSES = (provenance.PUBLIC, provenance.RESERVED, provenance.UNAVAILABLE)
+STATUSES = (provenance.PUBLIC, provenance.RESERVED, provenance.UNAVAILABLE)
 _UUID = re.compile("uuid:", re.IGNORECASE)
 
 
@@ -37,12 +37,12 @@ def make_line(identifier: str, elements: dict[str, str]) -> dict[str, Any]:
     pairs = {name: value for name, value in elements.items() if value}
     line: dict[str, Any] = {"id": name_identifier(identifier)}
     status = pairs.pop(provenance.STATUS, provenance.PUBLIC)
-    if status.partition("|")[0].strip() not in _STATUSES:
-        raise StatusUnknown(state=status, known=_STATUSES)
+    if status.partition("|")[0].strip() not in STATUSES:
+        raise StatusUnknown(state=status, known=STATUSES)
     if status != provenance.PUBLIC:
         pairs[provenance.STATUS] = status
     provenance.place_target(line, pairs, pairs.pop(provenance.TARGET, ""), status)
-    for name, read in ((DATACITE, read_datacite), (CROSSREF, read_crossref)):
+    for name, read in READERS:
         text = pairs.get(name, "")
         if text.lstrip().startswith("<"):
             del pairs[name]
@@ -80,6 +80,13 @@ def read_datacite(data: bytes) -> About:
     return read_record(data, DATACITE)
 
 
+READERS: tuple[tuple[str, attaching.Reader], ...] = (
+    (DATACITE, read_datacite),
+    (CROSSREF, read_crossref),
+)
+"""Elements that have a record in XML, and what reads it."""
+
+
 def list_elements(exported: ExportedRecord) -> dict[str, str]:
     """List the elements of a record, as EZID shows them."""
     record = exported.record
@@ -91,7 +98,7 @@ def list_elements(exported: ExportedRecord) -> dict[str, str]:
         elements[provenance.TARGET] = target
     if status == provenance.PUBLIC and provenance.STATUS not in record.metadata:
         elements[provenance.STATUS] = provenance.PUBLIC
-    for name, read in ((DATACITE, read_datacite), (CROSSREF, read_crossref)):
+    for name, read in READERS:
         text = attaching.find_unchanged(record, name, read)
         if text is not None:
             elements[name] = text.decode()

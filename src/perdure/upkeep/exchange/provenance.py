@@ -64,6 +64,15 @@ def read_moment(text: str) -> str:
     return f"{found[1]}Z" if found else ""
 
 
+def count_seconds(moment: str) -> int:
+    """Return the seconds since 1970 of a moment.
+
+    >>> count_seconds("2018-01-01T00:00:00Z")
+    1514764800
+    """
+    return int(datetime.strptime(moment, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC).timestamp())
+
+
 def find_target(record: Record) -> str:
     """Find the address of a record: its first location, or the one that waits."""
     return record.locations[0].uri if record.locations else record.metadata.get(TARGET, "")
