@@ -42,6 +42,7 @@ _MODULES = {
     "restrict": "restricting",
     "restrictions": "restricting",
     "import-restrictions": "restricting",
+    "close": "closing",
     "get": "reading",
     "resolve": "reading",
     "list": "reading",

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 )
 @click.option("--title", metavar="TEXT", help="Title, kept as metadata like every --meta.")
 @click.option("--meta", multiple=True, type=options.PAIR, help="Metadata; may be repeated.")
+@click.option("--day", default="", help="Give the name under this past day: 1997/09/01.")
 @options.once
 @options.add_file_options
 def mint(
@@ -48,6 +49,7 @@ def mint(
     ask: bool,
     title: str | None,
     meta: tuple[tuple[str, str], ...],
+    day: str,
     once: str | None,
     **about: Unpack[DepositOptions],
 ) -> None:
@@ -76,6 +78,7 @@ def mint(
             contents=contents,
             locations=tuple(Location(uri=uri) for uri in location),
             metadata=metadata,
+            day=day,
             once=once,
         )
         advice = advising.collect_advice(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from perdure.errors.rights import Conflict, PreconditionFailed
-from perdure.errors.root import count_things
+from perdure.errors.root import count_things, show_plainly
 
 _SHOWN = 3
 """Places that a message lists."""
@@ -54,6 +54,19 @@ class SerialsHandedOver(Conflict):
             f"day; mint again after {self.until} (UTC), or stop the server and tell the highest "
             f"number that was given out today: perdure promote --highest {self.series}=NUMBER"
         )
+
+
+class DayClosed(Conflict):
+    """No further names are given under a past day of a series."""
+
+    at: str
+    """When it was closed."""
+    why: str
+
+    @property
+    def reason(self) -> str:
+        why = f": {show_plainly(self.why)}" if self.why else ""
+        return f"the day was closed at {self.at}{why}; names are given under other days"
 
 
 class NameWithdrawn(Conflict):

@@ -260,6 +260,19 @@ class Claim(Command, frozen=True, kw_only=True, tag="claim"):
     what: str
 
 
+class CloseDays(Command, frozen=True, kw_only=True, tag="close"):
+    """Declares that no further names are given under past days of a series.
+
+    # ruling: pdi-retrospective
+    """
+
+    series: str
+    first: str
+    """First and last day, both included: `1997/01/01`."""
+    last: str
+    reason: str = ""
+
+
 class Joining(enum.StrEnum):
     """The way in which the row of a load is joined with a known record."""
 

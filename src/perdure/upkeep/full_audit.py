@@ -36,7 +36,7 @@ from perdure.model.references import list_references
 from perdure.policy.naming import spell_full_name
 from perdure.reading.scanning import ScannedRecord, split_numbered_locations
 from perdure.registry import Registry
-from perdure.storage import fence, handover, home
+from perdure.storage import closed_days, fence, handover, home
 from perdure.storage.byte_ports import (
     HeadFacts,
     IntactBytes,
@@ -209,6 +209,7 @@ class _Audit:
             home.MARK: lambda: home.load_mark(root),
             fence.FILE: lambda: fence.load_fence(root),
             handover.FILE: lambda: handover.load_handover(root),
+            closed_days.FILE: lambda: closed_days.load_closed_days(root),
         }
         if (root / WITHHELD).exists():
             from perdure.archives.withholding import Withholdings  # few registries have captures

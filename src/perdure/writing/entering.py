@@ -75,6 +75,7 @@ class Entering:
             return self.day
         rules.check_series(command.authority, self.settings.series)
         day = rules.check_past_day(command.authority, command.day, self.day)
+        self._ledger.require_open_day(command.authority, day)
         self._ledger.find_floor(command.authority, day)
         return day
 

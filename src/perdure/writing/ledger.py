@@ -24,7 +24,7 @@ from typing import TypeGuard
 import msgspec
 
 from perdure.errors import Incomplete, InvalidRequest, StorageFailed
-from perdure.errors.conflicts import SerialsUsedUp
+from perdure.errors.conflicts import DayClosed, SerialsUsedUp
 from perdure.errors.naming import SpooledFileIsPath
 from perdure.errors.quotas import SeriesQuotaUsedUp
 from perdure.errors.unavailable import NextWriteBlocked
@@ -44,6 +44,7 @@ from perdure.storage.byte_ports import (
     FlushFailed,
     KeptCorrection,
 )
+from perdure.storage.closed_days import FILE, ClosedDays, load_closed_days, save_closed_days
 from perdure.storage.durable import sync_directory
 from perdure.storage.fence import load_fence
 from perdure.storage.generation import Generation
@@ -462,6 +463,24 @@ class Ledger:
         """
         floors = (self._fence, self._handover)
         return max(one.find_floor(series, day) for one in floors)
+
+    def require_open_day(self, series: str, day: str) -> None:
+        """Raise DayClosed if no further names are given under a past day of a series."""
+        closure = self.load_closed_days().find_closure(series, day)
+        if closure is not None:
+            name = f"pdi://{series}/{day}/"
+            raise DayClosed(identifier=name, at=closure.at, why=closure.reason)
+
+    def load_closed_days(self) -> ClosedDays:
+        """The closed days of this registry. Raises Corrupt."""
+        return load_closed_days(self._root)
+
+    def save_closed_days(self, closed: ClosedDays) -> None:
+        """Make closed days durable. Raises StorageFailed."""
+        try:
+            save_closed_days(self._root, closed)
+        except OSError as error:
+            raise StorageFailed(what=FILE, reason=error.strerror or "") from error
 
     def recount_serials(self) -> None:
         """Forget the counters, since other commands may have used serial numbers."""

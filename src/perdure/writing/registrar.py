@@ -35,6 +35,7 @@ from perdure.model.commands import (
     Bind,
     Break,
     Claim,
+    CloseDays,
     Command,
     Commit,
     Content,
@@ -61,6 +62,7 @@ from perdure.settings import Settings
 from perdure.storage.byte_ports import Bytes
 from perdure.storage.ports import Journal, storage_errors
 from perdure.writing import numbering
+from perdure.writing.closing import close_days
 from perdure.writing.delegated import Fence, FindFence, check_written_here
 from perdure.writing.entering import Entering
 from perdure.writing.ledger import Ledger
@@ -274,6 +276,8 @@ class Registrar:
                 return execute_load(self._ledger, command, check=check)
             case SaveToken():
                 return self._save_token(command)
+            case CloseDays():
+                return close_days(self._ledger, command, self._entering.settings.series)
             case Claim():
                 return self._claim_nonce(command)
             case Restrict():

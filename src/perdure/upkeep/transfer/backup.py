@@ -34,7 +34,7 @@ from perdure.errors.root import quote
 from perdure.model.changes import ChainHead, ChangeMark
 from perdure.model.timestamps import format_timestamp
 from perdure.registry import SETTINGS_FILE, utc_now
-from perdure.storage import fence, handover, home
+from perdure.storage import closed_days, fence, handover, home
 from perdure.storage.byte_ports import Bytes, OpenBytes
 from perdure.storage.durable import (
     WRITE_LOCK,
@@ -118,7 +118,7 @@ def _copy_other_files(root: Path, target: Path) -> None:
 
         back_up_captures(root, target, copy_durably)
     back_up_reports(root, target)
-    for name in (WITHHELD, fence.FILE, handover.FILE):
+    for name in (WITHHELD, fence.FILE, handover.FILE, closed_days.FILE):
         if (root / name).exists():
             copy_durably(root / name, target / name)
     copy_durably(root / SETTINGS_FILE, target / SETTINGS_FILE)
