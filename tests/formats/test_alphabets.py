@@ -49,8 +49,36 @@ def test_the_letters_of_a_language_tell_its_charset(tag: str, codec: str) -> Non
 
 def test_two_letters_are_enough() -> None:
     data = "Bl\u00e5b\u00e6r\r\n".encode("cp850")
-    assert detect_type(data).charset == "windows-1252"
+    assert detect_type(data).charset == "ibm850"
     assert detect_type(data, language="da").charset == "ibm850"
+
+
+OLD = {
+    "da": "Blåbær på rødgrød. Det gælder også ældre mennesker, som går over åen.",
+    "de": "Die größten Häuser für Müller und Söhne, Bürger übermütig, natürlich schön.",
+    "fr": "L'été dernier, près du théâtre, où être heureux, ça dépend de la forêt.",
+    "sv": "Här är många öppna dörrar, också på hösten när åarna är fulla.",
+    "pl": "Zażółć gęślą jaźń. Dziś jest piękny dzień, więc idźmy się przejść.",
+}
+
+
+@pytest.mark.parametrize("times", [1, 20])
+@pytest.mark.parametrize("codec", ["cp850", "cp437", "cp852", "mac_roman"])
+@pytest.mark.parametrize("text", OLD.values(), ids=OLD)
+def test_texts_of_dos_are_found_without_a_language(text: str, codec: str, times: int) -> None:
+    """Signs of windows-1252 never occur between two letters."""
+    try:
+        data = text.encode(codec) * times
+    except UnicodeEncodeError:
+        return  # this charset does not have the letters
+    charset = find_charset(detect_type(data).charset or "")
+    assert charset is not None
+    assert data.decode(str(charset.codec)) == text * times
+
+
+@pytest.mark.parametrize("text", ["don’t wait…well—“no” ™ €5", "†a ‡b ©c, it’s “so” — or…not"])
+def test_signs_of_windows_stay_signs(text: str) -> None:
+    assert detect_type(text.encode("cp1252")).charset == "windows-1252"
 
 
 @pytest.mark.parametrize("language", ["en", "de", "tlh", "ja", "x-private"])

@@ -37,6 +37,18 @@ _NEUTRAL = re.compile(
     "[\x00-\x7f\xa0\xa7\xa9\xab\xad\xae\xb0-\xb4\xb7\xbb-\xbe\xd7\xf7\u2013\u2014\u2018-\u201e"
     "\u2020-\u2022\u2026\u2030\u2039\u203a\u20ac\u2116\u2122\u2500-\u259f]+"
 )
+_OLD = ("cp850", "cp437", "cp865", "cp852", "cp861", "cp860", "cp863", "mac_roman")
+"""Codecs of DOS and of early Macintoshes, for languages in Latin letters."""
+_SIGNS_IN_WORDS = re.compile(
+    rb"(?<=[A-Za-z])[\x80-\x82\x84\x86-\x89\x8b\x8d\x8f-\x91\x93-\x95\x98\x9b\x9d](?=[a-z])"
+)
+"""Bytes between two letters that are signs in windows-1252, but no apostrophe, ellipsis or dash."""
+_WORDS_BEYOND_ASCII = re.compile(rb"[A-Za-z]*[\x80-\xff][A-Za-z\x80-\xff]*")
+_BEYOND_ASCII = re.compile(rb"[\x80-\xff]+")
+_FEWEST_SIGNS = 2
+_RARE = 5  # letters beyond ASCII for each sign
+_LONGEST_RUN = 1.3  # bytes beyond ASCII, one after another, on average
+_LOOK = 64 << 10  # bytes
 _AGAINST = 3  # times the weight of a letter of the language
 _DOUBTFUL = 10  # letters of the language for each doubtful character
 
@@ -71,6 +83,33 @@ def find_codec(data: bytes, language: str) -> str | None:
         score = _score_reading(data, codec, re.compile(letters), -order)
         if score is not None:
             found.append((score, codec))
+    return max(found)[1] if found else None
+
+
+def find_old_codec(data: bytes) -> str | None:
+    """Return Python's codec for a text from DOS or an early Macintosh, or None.
+
+    In windows-1252, many of the bytes from 0x80 to 0x9f are signs, which never occur between two
+    letters. If they do, the language is unknown, but its letters still decide: the best reading in
+    any language is taken.
+
+    >>> find_old_codec("Blåbær på rødgrød".encode("cp850"))
+    'cp850'
+    >>> find_old_codec("don’t wait…well—“no”".encode("cp1252"))
+    """
+    signs = _SIGNS_IN_WORDS.findall(data)
+    if len(signs) < _FEWEST_SIGNS:
+        return None
+    words = b" ".join(_WORDS_BEYOND_ASCII.findall(data[:_LOOK]))
+    beyond = _BEYOND_ASCII.findall(words)
+    if sum(map(len, beyond)) > len(beyond) * _LONGEST_RUN or len(signs) * _RARE < len(beyond):
+        return None  # characters of several bytes, or signs among many letters
+    found = [
+        (score, codec)
+        for order, codec in enumerate(_OLD)
+        for letters in _load_letters().values()
+        if (score := _score_reading(words, codec, re.compile(letters), -order)) is not None
+    ]
     return max(found)[1] if found else None
 
 

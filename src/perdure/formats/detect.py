@@ -5,7 +5,8 @@ charset-normalizer detects codings other than ASCII and UTF-8. A `Sampler` keeps
 need from a stream, in bounded memory. The steps are:
 
 1. Charset: byte-order mark, else pure ASCII, else strict UTF-8, else the charset that HTML or XML
-   declares if the content is valid in it, else by the letters of the stated language
+   declares if the content is valid in it, else by the letters of the stated language, or by signs
+   inside of words, which are letters in charsets of DOS and old Macintoshes
    (`perdure.formats.alphabets`), else charset-normalizer. Without evidence for another
    charset, a text has the default of ruling pdi-charset. Content that fits no charset is binary.
 2. Type by content. The library receives text as UTF-8, whatever its own coding.
@@ -307,6 +308,8 @@ def _detect_coding(sample: Sample, language: str | None) -> _Coding | None:
     data = head if _find_beyond_ascii(head) else head[:_DECLARING] + b"\n" + sample.odd
     declared = _find_declared_coding(data)
     spelled = alphabets.find_codec(data, language) if language and declared is None else None
+    if declared is None and spelled is None:
+        spelled = alphabets.find_old_codec(data)
     return declared or (_name_coding(spelled) if spelled else _guess_coding(data))
 
 
