@@ -214,6 +214,26 @@ class XmlFileDeclares(UnusableRecord):
         return f"line {self.line} has a document type declaration, which perdure does not read"
 
 
+class PrefixNotShoulder(UnusableRecord):
+    """A prefix of N2T is not a shoulder of ARKs."""
+
+    prefix: str
+
+    @property
+    def reason(self) -> str:
+        return f"{quote(self.prefix)} is not a shoulder of ARKs, such as ark:/12345/x5"
+
+
+class RedirectNotOpen(UnusableRecord):
+    """The redirect of a prefix of N2T does not end with the name."""
+
+    redirect: str
+
+    @property
+    def reason(self) -> str:
+        return f"its redirect {quote(self.redirect)} does not end with $id, $pid or $arkpid"
+
+
 class StatusUnknown(UnusableRecord):
     """A record has a status that its system does not have."""
 

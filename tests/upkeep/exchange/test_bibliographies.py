@@ -18,7 +18,12 @@ from tests.upkeep.exchange.samples import (
     read,
 )
 
-from perdure.errors.exchanging import RecordMalformed, RecordWithoutName
+from perdure.errors.exchanging import (
+    PrefixNotShoulder,
+    RecordMalformed,
+    RecordWithoutName,
+    RedirectNotOpen,
+)
 from perdure.metadata import bibtex_reading, read_record
 from perdure.metadata.bibtex_reading import decode_tex
 
@@ -147,3 +152,31 @@ def test_a_dump_of_arklet_is_read_without_its_naans() -> None:
             "_created": "2020-01-01T00:00:00Z",
         },
     }
+
+
+def test_shoulders_of_n2t_lead_where_they_led() -> None:
+    """N2T: "redirect: n2t.net/ark:$id"; the target of a NAAN has "$arkpid for full ARK or $pid"."""
+    text = (
+        '# comment\n\nark:/12345/x5:\n  type: "shoulder"\n  redirect: "a.example/ark:$id"\n'
+        "ark:/12345/x6:\n  redirect: https://b.example/?pid=$pid\n"
+        "ark:/12345/x7:\n  redirect: 'https://c.example/$arkpid'\n  manager: n2t\n"
+        'pmid:\n  redirect: "d.example/$id"\n'
+        'ark:/12345:\n  redirect: "e.example/ark:$id"\n'
+        'ark:/12345/x8:\n  redirect: "f.example/$id/page"\n'
+    )
+    first, second, third, *bad = read("n2t-prefixes", text)
+    assert first.line == {
+        "id": "ark:12345/x5",
+        "locations": ["http://a.example/ark:/12345/x5"],
+        "metadata": {"type": "shoulder"},
+    }
+    assert second.line == {
+        "id": "ark:12345/x6",
+        "locations": ["https://b.example/?pid=12345/x6"],
+    }
+    assert third.line is not None
+    assert third.line["locations"] == ["https://c.example/ark:/12345/x7"]
+    assert [one.number for one in bad] == [11, 13, 15]
+    *others, last = (one.fault for one in bad)
+    assert all(isinstance(one, PrefixNotShoulder) for one in others)
+    assert isinstance(last, RedirectNotOpen)

@@ -15,6 +15,7 @@ _PLACES = {
     "ezid-anvl": "ezid_anvl:FORM",
     "ezid-xml": "ezid_xml:FORM",
     "arklet": "arklet:FORM",
+    "n2t-prefixes": "n2t:FORM",
     "datacite-xml": "datacite:XML_FORM",
     "datacite-json": "datacite:JSON_FORM",
     "crossref-xml": "crossref_xml:FORM",
@@ -25,7 +26,7 @@ _PLACES = {
     "csv": "table:FORM",
 }
 """The module and the name of each form, in the order in which they are tried."""
-_ONLY_READ = frozenset(("arklet", "crossref-xml"))
+_ONLY_READ = frozenset(("arklet", "crossref-xml", "n2t-prefixes"))
 _ONLY_WRITTEN = frozenset(("marc21",))
 READ = tuple(name for name in _PLACES if name not in _ONLY_WRITTEN)
 WRITTEN = tuple(name for name in _PLACES if name not in _ONLY_READ)
