@@ -20,6 +20,7 @@ import msgspec
 import pytest
 from tests.server.conftest import Answer
 from tests.server.deployment import SERIES, Deployment, deployed, text
+from tests.upkeep.exchange.samples import lines
 
 from perdure.ids import parse
 from perdure.model.commands import Assign, Bind, SaveToken, Withdraw
@@ -630,8 +631,11 @@ def test_the_how_to_copies_each_handle_as_it_is(
     start, _, rest = script.partition("server, prefix, login = (")
     monkeypatch.chdir(tmp_path)
     exec(f"{start}server, prefix, login = {ours!r}{rest.partition(chr(10) + ')')[2]}", {})
-    copied = map(json.loads, (tmp_path / "handles.jsonl").read_text("utf-8").splitlines())
-    told = {one["id"]: [(v["data"], v["permissions"]) for v in one["values"]] for one in copied}
+    copied = lines("handle-json", (tmp_path / "handles.json").read_bytes())
+    told = {
+        one["id"]: [(v["data"], v.get("permissions", "1110")) for v in one["values"]]
+        for one in copied
+    }
     for number, name in enumerate(names):
         expected = [(f"http://a.example/{number}", "1110"), ("a@a.example", "1100")]
         assert told[f"hdl:{name}"] == expected

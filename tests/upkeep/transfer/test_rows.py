@@ -18,10 +18,12 @@ from perdure.errors import (
     PerdureError,
     UnknownScheme,
 )
+from perdure.ids import parse
 from perdure.model import stored
 from perdure.model.commands import LoadRow
 from perdure.model.records import Location, Record, Tombstone
 from perdure.storage.reference_hashes import reference_hash
+from perdure.upkeep.transfer import rows
 from perdure.upkeep.transfer.lines import Line, PlainLine, read_line
 from perdure.upkeep.transfer.rows import Terms, make_row, merge_rows
 
@@ -73,6 +75,27 @@ def test_both_ways_make_the_same_row(name: str, terms: Terms) -> None:
     assert short == make_row(Line(id=name, locations=(uri,)), 7, terms)
     assert reference_hash(f"location:{uri}") in short.refers
     assert [one.uri for one in record(short).locations] == [uri]
+
+
+@pytest.mark.parametrize("name", ["hdl:10.9999/A", "doi:10.9999/a"])
+@pytest.mark.parametrize(
+    "held",
+    [
+        [],
+        [{"index": 1, "type": "URL", "data": "https://a.example/1", "ttl": 60}],
+        [
+            {"index": 7, "type": "10320/loc", "data": '<locations><location href="http://a/"/></locations>'},
+            {"index": 2, "type": "EMAIL", "data": "a@b.example", "permissions": "1100"},
+            {"index": 100, "type": "HS_ADMIN", "format": "admin", "data": '{"index":1}', "at": NOW},
+        ],
+    ],
+)  # fmt: skip
+def test_both_ways_make_the_same_row_of_a_handle(
+    name: str, held: list[dict[str, Any]], terms: Terms
+) -> None:
+    line = read_line(json.dumps({"id": name, "values": held}).encode())
+    assert isinstance(line, Line)
+    assert make_row(line, 7, terms) == rows._make_full_row(parse(name), line, 7, terms)
 
 
 @pytest.mark.parametrize("name", [f"{DAY}/1", f"{DAY}/memo.html.1", f"{DAY}/2.html", "hdl:1/A"])

@@ -23,13 +23,14 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 from contextlib import suppress
+from functools import lru_cache
 from itertools import count
 from operator import attrgetter
 from typing import Any
 
 import msgspec
 
-from perdure.errors import MalformedIdentifier
+from perdure.errors import InvalidRequest, MalformedIdentifier
 from perdure.errors.limits import SecretsTooMany, ValuesTooLong, ValuesTooMany
 from perdure.errors.locations import (
     IndexOutOfRange,
@@ -77,6 +78,7 @@ _TYPE = re.compile(r"[!-~]{1,255}", re.ASCII)
 _FORMAT = re.compile(r"[a-z0-9]{1,20}", re.ASCII)
 _PERMISSIONS = re.compile("[01]{4}", re.ASCII)
 _SHORT_BODY = 16 << 10  # bytes
+_SHORT_JSON = 256  # characters of the data of a value
 _DEEPEST = 32  # levels of JSON in the data of a value
 _LONGEST_TTL = 1 << 31  # seconds
 _encode = msgspec.json.encode
@@ -195,18 +197,43 @@ def prepare_values(given: tuple[Value, ...], at: str) -> tuple[Value, ...]:
     found = []
     for one in given:
         index = read_asked_index(one.index)
-        _check_outside(index, one.type, one.ttl, one.permissions)
-        if not _FORMAT.fullmatch(one.format):
+        if not _is_well_formed(one.type, one.ttl, one.permissions, one.format):
+            _check_outside(index, one.type, one.ttl, one.permissions)
             raise ValueFormatInvalid(index=index)
-        if one.format not in _TEXTUAL:
+        if one.format not in _TEXTUAL and not _is_short_json(one.data):
             _check_json(index, one.data)
-        data, format = one.data, one.format
-        if is_secret(one) and format != sealing.FORMAT:
-            format, data = _seal_data(index, format, data)
-        changed = msgspec.structs.replace(one, format=format, data=data, at=one.at or at)
-        found.append(changed)
+        if is_secret(one) and one.format != sealing.FORMAT:
+            format, data = _seal_data(index, one.format, one.data)
+            one = msgspec.structs.replace(one, format=format, data=data)
+        found.append(one if one.at else msgspec.structs.replace(one, at=at))
     check_values(tuple(found))
     return tuple(sorted(found, key=lambda one: one.index))
+
+
+@lru_cache(maxsize=1024)
+def _is_well_formed(kind: str, ttl: int, permissions: str, format: str) -> bool:
+    """Return True if a value can have this type, TTL, permissions and format. Cached, because a
+    million handles have the same."""
+    try:
+        _check_outside(0, kind, ttl, permissions)
+    except InvalidRequest:
+        return False
+    return _FORMAT.fullmatch(format) is not None
+
+
+def _is_short_json(text: str) -> bool:
+    """Return True if a short text is JSON that can be stored."""
+    return len(text) <= _SHORT_JSON and _is_json(text)
+
+
+@lru_cache(maxsize=1024)
+def _is_json(text: str) -> bool:
+    """Cached, because most handles have the same administrators."""
+    try:
+        _check_json(0, text)
+    except InvalidRequest:
+        return False
+    return True
 
 
 def _check_json(index: int, text: str) -> None:

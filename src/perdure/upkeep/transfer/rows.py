@@ -1,8 +1,8 @@
 """From a line to a row: the data that the registry loads, checked and encoded.
 
-How it works: most lines of a large import bind a PDI to a URL, or add its first document, and
-nothing else. They take a short way. Every other line goes through the rules that `bind` and
-`commit` follow too. Both ways lead to the same record (a test compares them).
+How it works: most lines of a large import bind a PDI to a URL, or add its first document or the
+values of a handle, and nothing else. They take a short way. Every other line goes through the rules
+that `bind` and `commit` follow too. Both ways lead to the same record (a test compares them).
 
 What must stay true: a row depends only on its line, on the files at its paths and on the time, so
 that any process can make it; a path never leads out of the directory that was named for paths.
@@ -74,6 +74,7 @@ day can use. A line cannot know which numbers were issued: it may precede those 
 """
 _LONGEST_USUAL = grammar.LONGEST // 2  # of a name with a format: a longer one may be too long
 _OF_LEVELS = ("about", "attached", "locations")  # fields of a line that its name can narrow
+_HANDLES = "handle"  # the scheme whose names have neither versions nor formats
 _FIRST = {None, 1}  # version numbers that mean the first version
 
 
@@ -113,6 +114,8 @@ def make_row(line: Line | PlainLine, number: int, terms: Terms) -> LoadRow:
             rules.check_serial(identifier, terms.today, HIGHEST_TODAY)
         if line.content is not None and _is_document(identifier, line, line.content):
             return _make_document_row(identifier, line.content, number, terms)
+    if identifier.kind == _HANDLES and line == Line(id=line.id, values=line.values):
+        return _make_handle_row(naming.check_bindable(identifier), line, number, terms)
     return _make_full_row(naming.check_bindable(identifier), line, number, terms)
 
 
@@ -191,6 +194,15 @@ def _document_template(
         offset=0,
     )
     return stored.encode_alike(now, BY, one)
+
+
+def _make_handle_row(identifier: Identifier, line: Line, number: int, terms: Terms) -> LoadRow:
+    """Make the row of a line that has a handle and its values, and nothing else."""
+    record = Record(name=naming.spell_name(identifier), at=terms.now, by=BY)
+    prepared = values.prepare_values(line.values, terms.now)
+    record = changes.join_values(identifier, record, prepared)
+    refers = tuple(map(reference_hash, sorted(list_references(record))))
+    return LoadRow(identifier.key, stored.encode_stored(record), number, refers)
 
 
 # The long way
