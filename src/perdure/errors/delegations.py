@@ -5,7 +5,8 @@ from __future__ import annotations
 from perdure.errors.invalid import InvalidRequest
 from perdure.errors.lookup import NotFound
 from perdure.errors.rights import Forbidden
-from perdure.errors.root import quote
+from perdure.errors.root import FaultQuoted, UrlQuoted, quote
+from perdure.errors.unavailable import Unavailable
 
 PAGE = "docs/reference/delegations.md"
 
@@ -58,7 +59,42 @@ class AnsweredElsewhere(NotFound):
     role: str = "resolver"
 
     def problem(self) -> str:
-        return f"{quote(self.identifier)} is delegated to {quote(self.resolvers[0])}"
+        there = ", ".join(map(quote, self.resolvers[:1])) or "another resolver"
+        return f"{quote(self.identifier)} is delegated to {there}"
 
     def repair(self) -> str:
         return f"ask there; the delegation is {self.delegation}"
+
+
+class ResolverUnreachable(FaultQuoted, UrlQuoted, Unavailable):
+    """A resolver to which the name is delegated cannot be reached, or does not speak HTTP."""
+
+    code = "resolver-unreachable"
+    cause: str
+    """`name`, `connection`, `tls`, `protocol`, `time` or `forbidden`."""
+    mend: str | None = None
+
+
+class ResolverTimedOut(ResolverUnreachable):
+    """A resolver to which the name is delegated does not answer in time."""
+
+    code = "resolver-timed-out"
+
+
+class ResolverContradicted(UrlQuoted, Unavailable):
+    """A resolver sent other bytes than were promised for a name whose bytes never change."""
+
+    code = "resolver-contradicted"
+    identifier: str
+    promised: str
+    """The SHA-512 that the bytes must have, in hexadecimal."""
+    found: str
+    """The SHA-512 of the bytes that came, or that the resolver now promises."""
+    mend = "tell the operator of that resolver"
+
+    @property
+    def reason(self) -> str:
+        return (
+            f"for {quote(self.identifier)} the SHA-512 {self.promised} was promised, and "
+            f"{self.found} came"
+        )

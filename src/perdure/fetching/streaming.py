@@ -21,6 +21,7 @@ from typing import Any
 import msgspec
 
 from perdure.errors.captures import HeaderUnsendable
+from perdure.errors.root import count_things
 from perdure.fetching.exchange import Cause, Unreachable
 from perdure.fetching.fetcher import Fetcher, Fields
 from perdure.fetching.targets import FetchTarget, parse_target
@@ -214,7 +215,9 @@ class StreamedResponse:
         async for piece in self.read_pieces():
             found += piece
             if len(found) > limit:
-                raise self._make_error(Cause.PROTOCOL, f"its answer has more than {limit} bytes")
+                raise self._make_error(
+                    Cause.PROTOCOL, f"its answer has more than {count_things(limit, 'byte')}"
+                )
         return bytes(found)
 
     def _make_error(self, cause: Cause, reason: str) -> Unreachable:

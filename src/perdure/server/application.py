@@ -115,8 +115,13 @@ import time
 from http import HTTPStatus
 
 from perdure.errors import Corrupt, PerdureError
-from perdure.errors.delegations import AnsweredElsewhere
+from perdure.errors.delegations import (
+    AnsweredElsewhere,
+    ResolverContradicted,
+    ResolverUnreachable,
+)
 from perdure.errors.processes import Stopping
+from perdure.model.delegations import HeldDelegation
 from perdure.server.apis import memento, replay
 from perdure.server.common import elsewhere, logs, mirrors, problems, signatures
 from perdure.server.common.answers import Answer, begin_answer, keep_private, send_answer
@@ -127,6 +132,7 @@ from perdure.server.common.service import Service
 from perdure.server.fast.taskless import TasklessWrites
 from perdure.server.protocol.asgi import Receive, Scope, Send
 from perdure.server.protocol.doctor import make_echo_answer
+from perdure.server.resource import proxying
 from perdure.server.routes.dispatch import RoutedHandler, allow_on_replay, find_handler
 
 _ON_REPLAY = RoutedHandler(replay.serve_replay_origin, allow_on_replay())
@@ -158,6 +164,9 @@ class Application:
         except Corrupt as error:
             self._log.error("corrupt", detail=str(error))
             raise
+        except (ResolverUnreachable, ResolverContradicted) as error:
+            problems.log_problem(error, request.method)
+            raise  # the connection is cut off, so that the answer never looks complete
         except asyncio.CancelledError:  # the server stops: cut off what cannot be completed
             self._log.warning("cut off", method=request.method, status=answer.status)
             return
@@ -201,16 +210,23 @@ class Application:
                 answer = settle_conditions(request, add_entity_tag(answer))
             return answer if request.method == "HEAD" else await begin_answer(answer)
         except AnsweredElsewhere as error:
-            return self._answer_elsewhere(request, error)
+            return await self._answer_elsewhere(request, error)
         except PerdureError as error:
             return problems.answer_problem(problems.log_problem(error, request.method), request)
         except asyncio.CancelledError:  # only by uvicorn, when the time of a graceful stop is up
             stopped = Stopping(task="this request")
             return problems.answer_problem(problems.log_problem(stopped, request.method), request)
 
-    def _answer_elsewhere(self, request: Request, error: AnsweredElsewhere) -> Answer:
-        """Lead to the resolver that answers for a name."""
+    async def _answer_elsewhere(self, request: Request, error: AnsweredElsewhere) -> Answer:
+        """Lead to the resolver that answers for a name, or pass its answer on."""
         try:
-            return elsewhere.answer_elsewhere(self._service, request, error)
-        except PerdureError as refusal:
-            return problems.answer_problem(problems.log_problem(refusal, request.method), request)
+            answer = elsewhere.answer_elsewhere(self._service, request, error)
+            if not isinstance(answer, HeldDelegation):
+                return answer
+            answer = await proxying.proxy_request(self._service, request, answer)
+            return answer if request.method == "HEAD" else await begin_answer(answer)
+        except PerdureError as failure:
+            answer = problems.answer_problem(problems.log_problem(failure, request.method), request)
+            if isinstance(failure, ResolverUnreachable | ResolverContradicted):
+                answer.fields += proxying.write_failure(self._service, failure)
+            return answer

@@ -264,6 +264,11 @@ class Settings:
         "was withdrawn",
         limit_range(0, 1 << 31),
     )
+    proxy_cache_bytes: int = _define_setting(
+        1 << 30,
+        "bytes of documents of resolvers to which names are delegated that are kept; 0: none",
+        limit_range(0, 1 << 50),
+    )
     page_size: int = _define_setting(
         1000, "identifiers per page of a listing", limit_range(1, 100_000)
     )

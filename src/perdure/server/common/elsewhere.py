@@ -48,12 +48,19 @@ _OPEN_PLACES = (b"iiif/", b"api/handles")
 """Paths whose answers pages of any origin may read."""
 
 
-def answer_elsewhere(service: Service, request: Request, error: AnsweredElsewhere) -> Answer:
-    """Answer a request about a name for which another resolver answers."""
+def answer_elsewhere(
+    service: Service, request: Request, error: AnsweredElsewhere
+) -> Answer | HeldDelegation:
+    """Answer a request about a name for which another resolver answers.
+
+    Returns the delegation if the request must be passed on to its resolvers.
+    """
     if passed_here(service.settings, service.registry.root, request):
         return problems.answer_problem(_make_loop_problem(error), request)
     held = find_delegation(service, error)
     how = read_wish(request) or error.how
+    if how == "proxy" and held is not None:
+        return held
     places = [] if held is None else list_places(held, request)
     if how == "refer" or not places:
         return _refer_reader(service, request, error, places)

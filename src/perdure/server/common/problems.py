@@ -18,7 +18,12 @@ import msgspec
 
 from perdure import errors
 from perdure.errors import PerdureError
-from perdure.errors.delegations import AnsweredElsewhere
+from perdure.errors.delegations import (
+    AnsweredElsewhere,
+    ResolverContradicted,
+    ResolverTimedOut,
+    ResolverUnreachable,
+)
 from perdure.errors.describing import UnknownMetadataType
 from perdure.errors.lookup import CitationGone, CitationNotFound
 from perdure.errors.requests import BodyEncoded
@@ -66,6 +71,9 @@ STATUS: dict[type[PerdureError], HTTPStatus] = {
     errors.OverBudget: HTTPStatus.UNPROCESSABLE_ENTITY,
     # try again
     errors.Unavailable: HTTPStatus.SERVICE_UNAVAILABLE,
+    ResolverUnreachable: HTTPStatus.BAD_GATEWAY,
+    ResolverTimedOut: HTTPStatus.GATEWAY_TIMEOUT,
+    ResolverContradicted: HTTPStatus.BAD_GATEWAY,
     errors.CopyNotPromoted: HTTPStatus.SERVICE_UNAVAILABLE,
     errors.RegistriesDivided: HTTPStatus.SERVICE_UNAVAILABLE,
     errors.MirrorReadOnly: HTTPStatus.TEMPORARY_REDIRECT,  # the method stays, and so does the body
@@ -93,6 +101,13 @@ _EMPTY_RANGE = "ruling part-range"
 """The rule for a part that ends before it starts: HTTP treats it as an empty range."""
 JSON = "application/problem+json"
 _OFFERS = (JSON, "application/json", "text/html")
+_OF_OPERATORS = (
+    HTTPStatus.INTERNAL_SERVER_ERROR,
+    HTTPStatus.BAD_GATEWAY,
+    HTTPStatus.SERVICE_UNAVAILABLE,
+    HTTPStatus.GATEWAY_TIMEOUT,
+)
+"""Statuses of errors that are logged, because they concern the operator."""
 _RETRY = (b"retry-after", b"5")  # seconds
 _CHALLENGE = (b"www-authenticate", b'Bearer realm="perdure"')
 _NOT_STORED = (b"cache-control", b"no-store")
@@ -142,7 +157,7 @@ def _list_supported(error: PerdureError) -> Fields:
 def log_problem(error: PerdureError, method: str) -> Problem:
     """Return the problem document of an error, and log the error if it concerns the operator."""
     problem = make_problem(error)
-    if problem.status in (HTTPStatus.INTERNAL_SERVER_ERROR, HTTPStatus.SERVICE_UNAVAILABLE):
+    if problem.status in _OF_OPERATORS:
         logs.get_log().error("failed", code=error.code, detail=str(error))
     elif isinstance(error, errors.Unauthenticated | errors.Forbidden):
         logs.get_log().info("refused", code=error.code, detail=str(error), method=method)

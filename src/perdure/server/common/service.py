@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from importlib.metadata import version
 from typing import Any
 
 from msgspec.structs import replace
@@ -16,6 +17,7 @@ from perdure.errors import PerdureError
 from perdure.errors.quotas import MintsUsedUp
 from perdure.extractors.confined import AT_ONCE as AT_ONCE_CUT
 from perdure.extractors.port import Part, Source
+from perdure.fetching.streaming import StreamingFetcher
 from perdure.ids import Identifier
 from perdure.model.commands import Command, Receipt
 from perdure.model.queries import Reader
@@ -31,6 +33,7 @@ from perdure.server.common.bearers import Bearers
 from perdure.server.common.indexes import ReaderIndexes
 from perdure.server.common.metrics import Metrics
 from perdure.server.common.passwords import Passwords
+from perdure.server.common.proxy_cache import ProxyCache
 from perdure.server.protocol.limits import ClientLimits
 from perdure.settings import Settings
 from perdure.storage.mirror_marks import MirrorMarks
@@ -82,6 +85,7 @@ class Service:
     )
     _indexes: list[ReaderIndexes] = field(default_factory=list)
     _waiting_for_changes: set[object] = field(default_factory=set)
+    _relays: list[StreamingFetcher] = field(default_factory=list)
     _waiting: dict[str, ThreadPoolExecutor] = field(default_factory=dict)
     """Threads that wait for processes, separate for each extractor, so that slow requests delay
     only requests for the same kind of part."""
@@ -108,6 +112,27 @@ class Service:
         if not self._indexes:
             self._indexes.append(ReaderIndexes(self.registry))
         return self._indexes[0]
+
+    @property
+    def relay(self) -> StreamingFetcher:
+        """Asks other resolvers for readers."""
+        if not self._relays:
+            about = f" (+{self.settings.base_url})" if self.settings.base_url else ""
+            self._relays.append(
+                StreamingFetcher(
+                    user_agent=f"perdure/{version('perdure')}{about}",
+                    networks=self.settings.private_networks,
+                )
+            )
+        return self._relays[0]
+
+    @property
+    def proxy_cache(self) -> ProxyCache:
+        """The documents of other resolvers that are kept."""
+        settings = self.settings
+        return ProxyCache(
+            self.registry.root, bound=settings.proxy_cache_bytes, seconds=settings.pinned_seconds
+        )
 
     def count_changes(self) -> int:
         """Return a number that grows with every change."""

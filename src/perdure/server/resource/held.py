@@ -202,14 +202,20 @@ def link_versions(step: Fetch, base: str, anchor: str = "") -> tuple[bytes, ...]
 
 def describe_bytes(identifier: Identifier, held: Representation, *, digest: bool) -> Fields:
     """Make the fields that describe the bytes and restrict what a browser does with them."""
-    fields: Fields = [(b"x-content-type-options", b"nosniff")]
-    if not _PASSIVE.match(held.media_type):
-        fields.append((b"content-security-policy", SANDBOX))
+    fields = confine_type(held.media_type)
     if held.language:
         fields.append((b"content-language", clean_value(held.language).encode()))
     if digest:
         fields.append((b"repr-digest", digests.write_whole_digest(held)))
     fields.append((b"content-disposition", _write_disposition(identifier, held)))
+    return fields
+
+
+def confine_type(media_type: str) -> Fields:
+    """Make the fields that keep a browser from running a document of this type."""
+    fields: Fields = [(b"x-content-type-options", b"nosniff")]
+    if not _PASSIVE.match(media_type):
+        fields.append((b"content-security-policy", SANDBOX))
     return fields
 
 
