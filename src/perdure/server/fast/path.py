@@ -103,6 +103,7 @@ class FastPath:
         self._reading = registry.reading
         self._has_rules = True
         """True if there may be reading rules: the plain way applies those about a name."""
+        self._counts = generation.counts
         self._recent = RecentAnswers(generation.counts, self._note_revision)
         self._find_answer = self._recent.find_answer
         self._keep_measured = self._recent.keep_measured
@@ -156,13 +157,19 @@ class FastPath:
         if type(found) is bytes:
             self.redirects += 1
             return found
+        if type(found) is Lead and found.is_away:
+            if usual.is_routed:
+                return None
+            if found.changes == self._counts[1]:
+                self.redirects += 1
+                return found.head
         if isinstance(found, ChosenAnswers):
             chosen = found.find_answer(usual.wishes)
             found = chosen or self._find_new_answer(target, usual.wishes, found)
         elif isinstance(found, Lead) and not self._leads.is_current(found):
             found = self._find_new_answer(target, usual.wishes)
-        if isinstance(found, Lead) and found.is_away and usual.is_routed:
-            return None
+            if isinstance(found, Lead) and found.is_away and usual.is_routed:
+                return None
         if isinstance(found, ReadyRepresentation):
             return self._answer_bytes(method, found, usual)
         answer = found.write_answer(usual.base) if isinstance(found, Lead) else found
