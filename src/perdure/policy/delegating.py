@@ -30,11 +30,14 @@ class DelegationIndex:
         self.has_writers = any(one.delegation.writes for one in self.held)
         """True if names may be assigned elsewhere."""
         self._by_series: dict[str, list[HeldDelegation]] = defaultdict(list)
+        self.divides_days = False
+        """True if some PDIs of one day may be delegated, and others not."""
         self._by_beginning: dict[int, dict[str, list[HeldDelegation]]] = {}
         for one in self.held:
             names = one.delegation.names
             if scheme_of(names.example).has_patterns:
                 self._by_series[names.example.assigned_under].append(one)
+                self.divides_days |= not names.is_interval
             else:
                 some = self._by_beginning.setdefault(len(names.low), {})
                 some.setdefault(names.low, []).append(one)

@@ -33,8 +33,10 @@ from perdure.ids.pdi import read_plain_key
 from perdure.ids.pdi_key import read_resource_key
 from perdure.ids.plain_names import read_plain_name, read_plain_part
 from perdure.model import stored
+from perdure.model.delegations import HeldDelegation
 from perdure.model.queries import Redirect
 from perdure.model.records import Location, Record
+from perdure.policy.delegating import DelegationIndex
 from perdure.policy.handles.names import is_pdi
 from perdure.policy.handles.values import find_alias, list_alias_texts
 from perdure.policy.naming import identify_record, qualify_identifier
@@ -44,7 +46,7 @@ from perdure.reading.delegations import Delegations
 from perdure.reading.targets import append_part
 from perdure.server.common.answers import escape_uri, write_answer
 from perdure.server.common.asking import write_choice_fields
-from perdure.server.common.elsewhere import find_place, make_redirection
+from perdure.server.common.elsewhere import make_redirection
 from perdure.server.common.redirects import make_redirect, redirect_onward
 from perdure.server.fast.lookups import TurnLookUp
 from perdure.settings import Settings
@@ -52,6 +54,7 @@ from perdure.settings import Settings
 PDI = "pdi:"
 _MOST_SEEKS = 4
 _MOST_FRAMES = 64  # there is one for each time to live
+_MOST_REMEMBERED = 4096  # days of series
 _NO_VALUES = Record()
 
 
@@ -87,6 +90,9 @@ class Leads:
     ) -> None:
         """`is_governed` returns True if a reading rule may be about a name, given as its path."""
         self._delegations = delegations
+        self._days: dict[str, HeldDelegation | None] = {}
+        """The delegations of PDIs by their beginnings up to the day, for `_days_of`."""
+        self._days_of: tuple[DelegationIndex, str] | None = None
         self._lookups = lookups
         self._is_governed = is_governed
         self._counts = counts
@@ -132,23 +138,36 @@ class Leads:
 
     def _lead_to_resolver(self, text: str, written: bytes, changes: int) -> Lead | None:
         """Redirect to the resolver to which an unknown name is delegated."""
-        if not self._delegations.load_index().held:
+        index = self._delegations.load_index()
+        if not index.held:
             return None
-        name = parse(text)
-        held = self._delegations.find_reading(name)
+        if text.startswith(PDI) and not index.divides_days:
+            held = self._find_delegation_of_day(index, text)
+        else:
+            name = parse(text)
+            held = self._delegations.find_reading(name)
+            if held is not None and any(
+                self._lookups.find_record(one.whole.key) for one in find_beginnings(name)
+            ):
+                return None
         if held is None or held.delegation.how != "redirect":
             return None
-        if any(self._lookups.find_record(one.whole.key) for one in find_beginnings(name)):
+        if any(one.kind != "http" for one in held.delegation.resolvers):
             return None
-        places = [
-            find_place(one, written.decode("ascii"), "GET")
-            for one in held.delegation.resolvers
-            if one.kind == "http"
-        ]
-        if len(places) < len(held.delegation.resolvers):
-            return None
-        answer = make_redirection([one for one in places if one], fresh=self._fresh)
-        return Lead(write_answer(answer), None, changes, is_away=True)
+        bases = tuple(one.base for one in held.delegation.resolvers)
+        frame = _make_resolver_frame(bases, self._fresh)
+        answer = escape_uri(written.decode("ascii")).join(frame)
+        return Lead(answer, None, changes, is_away=True)
+
+    def _find_delegation_of_day(self, index: DelegationIndex, text: str) -> HeldDelegation | None:
+        """Find the delegation of a PDI. It is the same for all PDIs of its series and day."""
+        state = index, self._delegations.today
+        if self._days_of != state or len(self._days) > _MOST_REMEMBERED:
+            self._days, self._days_of = {}, state
+        day = text.rpartition("/")[0]
+        if day not in self._days:
+            self._days[day] = self._delegations.find_reading(parse(text))
+        return self._days[day]
 
     def follow_alias(self, record: Record) -> Lead | None:
         """Lead to the handle that the HS_ALIAS value of a handle names, unless that is an alias,
@@ -343,6 +362,14 @@ def _make_onward_frame(fresh: int) -> tuple[bytes, bytes]:
     """The text of a redirect to another name, around the address of that name."""
     before, _, behind = write_answer(redirect_onward("x:there", fresh=fresh)).partition(b"x:there")
     return before, behind
+
+
+@lru_cache(_MOST_FRAMES)
+def _make_resolver_frame(bases: tuple[str, ...], fresh: int) -> list[bytes]:
+    """The text of a redirect to other resolvers, around each place of the target."""
+    target = "x:target"
+    answer = make_redirection([base + target for base in bases], fresh=fresh)
+    return write_answer(answer).split(target.encode())
 
 
 @lru_cache(_MOST_FRAMES)
