@@ -142,9 +142,7 @@ def test_writes_with_credentials_are_redirected(site: Deployment, upstream: Depl
     assert token not in str(answer.headers)
     upstream.bind(target, "https://a.example/1")
     passed = site.post(f"/{target}?bind", {"locations": []})
-    problem(
-        passed, 401, "unauthenticated"
-    )  # by the other resolver
+    problem(passed, 401, "unauthenticated")  # by the other resolver
     assert "www-authenticate" not in passed.headers
     assert passed.headers["via"] == "1.1 pid.example"
     revoke(site, made)
