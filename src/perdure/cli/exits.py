@@ -20,7 +20,12 @@ from click.exceptions import NoArgsIsHelpError
 
 from perdure import errors
 from perdure.errors import PerdureError, quote
-from perdure.errors.delegations import AnsweredElsewhere
+from perdure.errors.delegations import (
+    AnsweredElsewhere,
+    ResolverContradicted,
+    ResolverTimedOut,
+    ResolverUnreachable,
+)
 from perdure.errors.invalid import ContentNotSupported
 from perdure.errors.lookup import CitationGone, CitationNotFound
 
@@ -76,6 +81,9 @@ CODES: dict[type[PerdureError], int] = {
     errors.InvalidMetadata: 55,
     errors.Unavailable: 20,
     errors.ShareUsedUp: 23,
+    ResolverUnreachable: 20,
+    ResolverTimedOut: 20,
+    ResolverContradicted: 20,
     errors.CopyNotPromoted: 20,
     errors.MirrorReadOnly: 20,
     errors.RegistriesDivided: 20,
