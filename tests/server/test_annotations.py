@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import rdflib
 from tests.server.browser import Browser, run_browser
 from tests.server.conftest import Answer
 from tests.server.deployment import OTHER_SERIES, SERIES, Deployment, deployed, resource, text
@@ -24,6 +25,7 @@ ROWS: list[dict[str, Any]] = json.loads(
 )["rows"]
 CONTAINER = f"/annotations/{SERIES}/"
 LD_JSON = "Content-Type: application/ld+json"
+NANOPUB = "http://www.nanopub.org/nschema#"
 
 
 @pytest.fixture(scope="module")
@@ -425,3 +427,26 @@ def test_a_repeated_request_makes_one_annotation(site: Deployment, name: str, to
     first = site.post(CONTAINER, annotate(name), *fields, token=token)
     again = site.post(CONTAINER, annotate(name), *fields, token=token)
     assert first.headers["location"] == again.headers["location"]
+
+
+def test_nanopublications_in_and_out(site: Deployment, name: str, token: str) -> None:
+    pytest.importorskip("pyoxigraph")
+    made = make(site, token, annotate(name, bodyValue="x", motivation="cito:disputes"))
+    answer = site.get(path_of(made, site), "Accept: application/trig")
+    assert (answer.status, answer.headers["content-type"]) == (200, "application/trig")
+    assert answer.headers["vary"] == "accept, prefer"
+    found = rdflib.Dataset(default_union=True)
+    found.parse(data=answer.body, format="trig")
+    pdi = path_of(made, site).removeprefix("/annotations/")
+    (said,) = found.objects(None, rdflib.URIRef(f"{NANOPUB}hasAssertion"))
+    graph = found.graph(rdflib.URIRef(str(said)))
+    about = rdflib.URIRef("http://www.w3.org/ns/oa#hasTarget")
+    assert (rdflib.URIRef(f"pdi://{pdi}.jsonld.1"), about, rdflib.URIRef(name)) in graph
+    assert site.get(path_of(made, site), "Accept: image/png").status == 406
+    kind, bearer = "Content-Type: application/trig", f"Authorization: Bearer {token}"
+    kept = site.ask("POST", CONTAINER, kind, bearer, body=answer.body)
+    assert kept.status == 201, kept.body
+    assert json.loads(kept.body)["body"]["value"] == answer.body.decode()
+    again = site.get(path_of(kept, site), "Accept: application/trig")
+    assert again.body == answer.body
+    assert site.ask("POST", CONTAINER, kind, bearer, body=b"no trig").status == 400

@@ -45,9 +45,11 @@ from perdure.upkeep.asserting import (
     plan_assertion,
     write_retraction,
 )
+from perdure.upkeep.triples.nanopublications import make_annotation
+from perdure.upkeep.triples.quads import TRIG
 
 RIGHT = "assert"
-_TYPES = ("application/ld+json", "application/json", batches.MEDIA_TYPE)
+_TYPES = ("application/ld+json", "application/json", batches.MEDIA_TYPE, TRIG)
 
 
 async def create_annotations(service: Service, request: Request, series: str) -> Answer:
@@ -66,7 +68,7 @@ async def create_annotations(service: Service, request: Request, series: str) ->
     if kind == batches.MEDIA_TYPE:
         auth.check_asserting(service, token, series, ())
         return await _create_lines(service, request, token, series)
-    data = await read_whole_body(request, LONGEST)
+    data = await _read_document(service, request, kind)
     reader = find_reader(service, request)
     try:
         auth.check_asserting(service, token, series, ())
@@ -88,6 +90,14 @@ def _read_type(request: Request) -> str:
     if kind not in _TYPES:
         raise AssertionTypeUnknown(media_type=kind, known=_TYPES)
     return kind
+
+
+async def _read_document(service: Service, request: Request, kind: str) -> bytes:
+    """Return the annotation in a body; of a nanopublication, the one that keeps it."""
+    data = await read_whole_body(request, LONGEST)
+    if kind != TRIG:
+        return data
+    return msgspec.json.encode(await service.run_cutter(make_annotation, data))
 
 
 def _plan(service: Service, token: Token, series: str, data: bytes, reader: Reader) -> Mint:
@@ -170,8 +180,7 @@ async def replace_annotation(service: Service, request: Request, name: Identifie
     if isinstance(found, Answer):
         return found
     _, token, expect = found
-    _read_type(request)
-    data = await read_whole_body(request, LONGEST)
+    data = await _read_document(service, request, _read_type(request))
     reader = find_reader(service, request)
     await service.run_cutter(_check_replacement, service, token, data, reader)
     command = Commit(

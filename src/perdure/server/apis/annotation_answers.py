@@ -36,7 +36,7 @@ async def find_annotation(
     Raises NotFound, and Forbidden or Unauthenticated if the reader may not have it.
     """
     resolved: Resolved = asking.resolve_name(service, request, str(name))
-    step = resolved.require_step()
+    step = resolved.choose(accept=())
     if isinstance(step, Gone):
         return problems.answer_problem(problems.make_gone_problem(step), request)
     reader = find_reader(service, request)

@@ -27,7 +27,7 @@ from urllib.parse import parse_qsl, quote, unquote
 
 import msgspec
 
-from perdure.errors import NotFound, PerdureError
+from perdure.errors import NotAcceptable, NotFound, PerdureError
 from perdure.ids import Identifier, parse
 from perdure.model.assertions import CONTEXT, MEDIA_TYPE
 from perdure.model.parameters import Parameters, read_number
@@ -48,14 +48,18 @@ from perdure.server.common.answers import (
     make_empty_answer,
     write_link,
 )
+from perdure.server.common.negotiate import choose_type
 from perdure.server.common.readers import find_reader
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.resource.asserting import guard_assertions
+from perdure.upkeep.triples.nanopublications import write_nanopublication
+from perdure.upkeep.triples.quads import TRIG
 
 OF_CONTAINER = b"GET, HEAD, OPTIONS, POST"
 LISTED = 100_000
 """If the registry has more assertions, containers have no numbered pages and no total."""
+_FORMS = ("application/ld+json", "application/json", TRIG)
 _LDP = "http://www.w3.org/ns/ldp#"
 _MINIMAL, _IRIS = f"{_LDP}PreferMinimalContainer", f"{_LDP}PreferContainedIRIs"
 _LINKS = join_links(
@@ -66,7 +70,7 @@ _LINKS = join_links(
 )
 _ACCEPTED = (
     b"accept-post",
-    b'application/ld+json; profile="http://www.w3.org/ns/anno.jsonld", application/jsonl',
+    b'application/ld+json; profile="%s", application/jsonl, application/trig' % CONTEXT.encode(),
 )
 _CROSS_ORIGIN = (
     (b"access-control-allow-origin", b"*"),
@@ -134,11 +138,21 @@ async def _answer_target(service: Service, request: Request) -> Answer:
 
 
 async def show_annotation(service: Service, request: Request, name: Identifier) -> Answer:
-    """Answer with an annotation; 410 if it was retracted or withdrawn. Raises NotFound."""
+    """Answer with an annotation or a nanopublication; 410 if it was retracted or withdrawn.
+
+    Raises NotFound or NotAcceptable.
+    """
     found = await find_annotation(service, request, name)
     if isinstance(found, Answer):
         return found
-    return make_annotation_answer(request, found)
+    kind = choose_type(request.accept, _FORMS)
+    if kind is None:
+        asked = ", ".join(one.range for one in request.accept)
+        raise NotAcceptable(identifier=str(name), asked=asked, offered=_FORMS)
+    if kind != TRIG:
+        return make_annotation_answer(request, found)
+    data = await service.run_cutter(write_nanopublication, found, request.base_url)
+    return make_answer(HTTPStatus.OK, TRIG, data, (b"allow", OF_ANNOTATION))
 
 
 # containers

@@ -15,6 +15,7 @@ from perdure.server.routes.model import (
     Schema,
     Security,
 )
+from perdure.upkeep.triples.quads import TRIG
 
 _LD_JSON = "application/ld+json"
 _DOCUMENT: Schema = {"type": "object", "additionalProperties": True}
@@ -72,11 +73,13 @@ _REFUSED = (
     errors.PartNotSupported,
     errors.UnknownScheme,
     errors.PreconditionFailed,
+    errors.MissingLibrary,
 )
 _TAGGED = ("ETag", "Allow", "Link", "Content-Location")
 _BODY = BodyShape(
-    text="A Web Annotation in JSON-LD; to a container also many, as JSON Lines.",
-    content={_LD_JSON: _DOCUMENT, batches.MEDIA_TYPE: TEXT},
+    text="A Web Annotation in JSON-LD; to a container also many, as JSON Lines; or a "
+    "nanopublication in TriG.",
+    content={_LD_JSON: _DOCUMENT, batches.MEDIA_TYPE: TEXT, TRIG: TEXT},
 )
 _PREFLIGHT = AnswerShape(status=200, text="The methods.", fields=("Allow",))
 
@@ -162,14 +165,19 @@ ANNOTATIONS = (
         "GET",
         _ANNOTATION,
         "showAnnotation",
-        "an assertion as an annotation; 410 if it was retracted",
+        "an assertion as an annotation or, if you ask for `application/trig`, as a "
+        "[nanopublication](triples.md#nanopublications); 410 if it was retracted",
         answers=(
             AnswerShape(
-                status=200, text="The annotation.", content={_LD_JSON: _DOCUMENT}, fields=_TAGGED
+                status=200,
+                text="The annotation, or a nanopublication.",
+                content={_LD_JSON: _DOCUMENT, TRIG: TEXT},
+                fields=_TAGGED,
             ),
         ),
         problems=(
             *_READ,
+            errors.MissingLibrary,
             errors.Unauthenticated,
             errors.Forbidden,
             errors.LegallyUnavailable,
