@@ -13,7 +13,6 @@ anything; a reader is redirected to the official resolver only.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal
 from urllib.parse import quote
 
 from perdure.ids import Authority, Identifier
@@ -22,7 +21,6 @@ from perdure.ids.public_resolvers import find_resolvers
 from perdure.model.queries import Elsewhere, OtherResolver
 from perdure.policy.handles.names import find_home_prefix
 
-Forward = Literal["refer", "redirect", "never"]
 _IN_FRAGMENT = "!$%&'()*+,-./:;=?@_~"
 
 
