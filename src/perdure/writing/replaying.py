@@ -17,11 +17,8 @@ mirror has.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
-from itertools import count
 from pathlib import Path
 
 import msgspec
@@ -47,23 +44,30 @@ from perdure.model.changes import (
 from perdure.model.commands import NOWHERE, Content
 from perdure.model.mirroring import BrokenRule, MirroredChange, SoughtContent
 from perdure.model.reading_rules import ReadingRule
-from perdure.model.records import Blank, Record, Representation
+from perdure.model.records import Record
 from perdure.model.references import list_references
-from perdure.policy import erasing, replaying
+from perdure.policy import replaying
 from perdure.policy.naming import are_serial_names, identify_record, spell_full_name
 from perdure.policy.reading_rules import read_rule
 from perdure.policy.replaying import ReplayRules
-from perdure.policy.showing import find_withdrawal
-from perdure.storage.byte_ports import Blanking, Bytes
+from perdure.storage.byte_ports import Bytes
 from perdure.storage.ports import Journal, JournalError, ReplayedChange
 from perdure.storage.reference_hashes import hash_references, reference_hash
 from perdure.writing.ledger import Ledger
 from perdure.writing.load import log_corrections, log_tombstones
-from perdure.writing.silencing import DeleteIndexes, Silencing, SilencingQueue, digest_rest
+from perdure.writing.replayed_places import (
+    PLACE,
+    PLACELESS,
+    describe_content,
+    find_held,
+    is_served,
+    list_held,
+    substitute_places,
+)
+from perdure.writing.replayed_silence import ReplayedSilence
+from perdure.writing.silencing import DeleteIndexes, SilencingQueue
 
 _ERASE = "erase"
-_PLACE = re.compile(r'"segment":\d+,"offset":\d+')
-_PLACELESS = re.compile(r'"segment":0,"offset":0')
 _UNNAMED = Record()  # a record whose key spells the name
 _decode_rule = msgspec.json.Decoder(ReadingRule).decode
 IsClosed = Callable[[Identifier, Change], bool]
@@ -125,20 +129,20 @@ class Replayer:
 
     def _place_content(self, sought: SoughtContent, content: Content) -> None:
         record = self._ledger.journal.find_record(sought.key)
-        held = _find_held(record, sought.version, sought.format)
+        held = find_held(record, sought.version, sought.format)
         if record is None or held is None or held.segment != NOWHERE:
             return
-        if held.sha512 != sought.sha512 or not _is_served(record, sought.version, held):
+        if held.sha512 != sought.sha512 or not is_served(record, sought.version, held):
             return
         name = spell_full_name(sought.key, record, sought.version, sought.format)
-        placed = self._ledger.place_content(name, sought.version, _describe_content(content, held))
+        placed = self._ledger.place_content(name, sought.version, describe_content(content, held))
         text = self._ledger.journal.find_stored(sought.key) or ""
         line = stored.parse_document_line(text)
         if line is not None:
             moved = line.place_at(placed.segment, placed.offset)
         else:  # the text stays as the origin wrote it
-            places = [(placed if one is held else one) for _, one in _list_held(record)]
-            moved = _substitute_places(_PLACE, text, [(one.segment, one.offset) for one in places])
+            places = [(placed if one is held else one) for _, one in list_held(record)]
+            moved = substitute_places(PLACE, text, [(one.segment, one.offset) for one in places])
         self._ledger.journal.move_bytes(sought.key, moved)
         self._ledger.note_revised()
 
@@ -170,9 +174,9 @@ class Replayer:
             return
         record = stored.decode_stored(text)
         before = self._ledger.journal.find_record(key)
-        for number, one in _list_held(record):
-            known = _find_held(before, number, one.format)
-            if known is None and _is_served(record, number, one):
+        for number, one in list_held(record):
+            known = find_held(before, number, one.format)
+            if known is None and is_served(record, number, one):
                 yield SoughtContent(key, number, one.format, one.sha512, one.length)
 
     # A page
@@ -202,7 +206,7 @@ class Replayer:
                 raise failure from error
             raise
         ledger.tidy_up()
-        if replayed.silences:
+        if replayed.silence.is_needed:
             self._queue.finish(ledger.journal.find_record)
 
 
@@ -219,17 +223,15 @@ class _Page:
         now: str,
         accepted: Mapping[str, str],
     ) -> None:
-        self._ledger, self._bytes, self._rules, self._queue = ledger, held, rules, queue
-        self._contents, self._now, self._accepted = contents, now, accepted
+        self._ledger, self._rules = ledger, rules
+        self._contents, self._accepted = contents, accepted
         self._journal = ledger.journal
         self._pending: dict[str, str] = {}  # stored forms of this page, by key
         self._waiting: list[ReplayedChange] = []
         self._refers: list[tuple[int, str]] = []
-        self._redactions: list[tuple[str, Callable[[str], str]]] = []
         self._chain = b""
         self.is_closed: IsClosed | None = None
-        self.silences = False
-        """True if something is to be done after the batch."""
+        self.silence = ReplayedSilence(self._journal, held, queue, now)
 
     def write(self, page: Sequence[MirroredChange]) -> None:
         head = self._journal.find_head()
@@ -416,10 +418,11 @@ class _Page:
             raise BrokenRule(replaying.REVISION, "its name is unknown", change=change)
         placed = self._place_record(change, key, text, after, before)
         if change.act == _ERASE:
-            self._erase(change, key, before, stored.decode_stored(placed))
+            log_tombstones(self._ledger, key, before, after)
+            self.silence.note_erased(change, key, before, stored.decode_stored(placed))
         else:
             log_tombstones(self._ledger, key, before, after)
-            self._silence(key, before, after)
+            self.silence.note_withdrawn(key, before, after)
         log_corrections(self._ledger, key, before, after)
         self._ledger.note_revised()
         return key, placed
@@ -430,8 +433,8 @@ class _Page:
         """The stored form of a record with the places of its bytes. Notes its references."""
         self._refers += [(reference_hash(one), key) for one in list_references(record)]
         places: list[tuple[int, int]] = []
-        for number, one in _list_held(record):
-            known = _find_held(before, number, one.format)
+        for number, one in list_held(record):
+            known = find_held(before, number, one.format)
             if known is not None:
                 places.append((known.segment, known.offset))
                 continue
@@ -441,86 +444,14 @@ class _Page:
                 places.append((NOWHERE, 0))
                 continue
             name = spell_full_name(key, record, number, one.format)
-            held = self._ledger.place_content(name, number, _describe_content(content, one))
+            held = self._ledger.place_content(name, number, describe_content(content, one))
             places.append((held.segment, held.offset))
         if not places:
             return text
-        if len(_PLACELESS.findall(text)) != len(places):
+        if len(PLACELESS.findall(text)) != len(places):
             fault = "a record has other places than representations"
             raise BrokenRule(replaying.UNREADABLE, fault, change=change)
-        return _substitute_places(_PLACELESS, text, places)
-
-    # What follows withdrawals
-    # ------------------------
-
-    def _silence(self, key: str, before: Record, after: Record) -> None:
-        """Note that what was computed from withdrawn bytes must go."""
-        digests = tuple(
-            one.sha512
-            for number, one in _list_held(before)
-            if _is_withdrawn(after, number) and not _is_withdrawn(before, number)
-        )
-        if digests:
-            self._queue.add(Silencing(key=key, at=self._now, digests=digests))
-            self.silences = True
-
-    def _erase(self, change: Change, key: str, before: Record, after: Record) -> None:
-        """Note that bytes must be overwritten, and rewrite the past revisions of the record."""
-        log_tombstones(self._ledger, key, before, after)
-        erased: dict[tuple[int, str], str] = {}
-        blankings: list[Blanking] = []
-        blanks = tuple(
-            blank
-            for number, one in _list_held(after)
-            for blank in one.blanks
-            if blank not in _find_blanks(before, number, one.format)
-        )
-        for number, one in _list_held(after):
-            old = _find_held(before, number, one.format)
-            if old is None or old.sha512 == one.sha512:
-                continue
-            spans = tuple(
-                (blank.start, blank.end)
-                for blank in blanks
-                if (blank.version, blank.format) == (number, one.format)
-            ) or ((0, one.length),)
-            erased[number, one.format] = one.sha512
-            if old.segment == NOWHERE:
-                continue
-            if digest_rest(self._bytes, old, spans) != one.sha512:
-                fault = "the bytes that an erasure leaves do not have their digest"
-                raise BrokenRule(replaying.DIGEST, fault, change=change)
-            held = msgspec.structs.replace(old, sha512=one.sha512)
-            blankings.append(Blanking(held=held, spans=spans))
-        digests = tuple(one.sha512 for _, one in _list_held(before))
-        self._queue.add(
-            Silencing(key=key, at=self._now, digests=digests, blankings=tuple(blankings))
-        )
-        self.silences = True
-        self._note_redaction(key, before, after, erased, blanks)
-
-    def _note_redaction(
-        self,
-        key: str,
-        before: Record,
-        after: Record,
-        erased: dict[tuple[int, str], str],
-        blanks: tuple[Blank, ...],
-    ) -> None:
-        whole = (after.tombstone,) if after.tombstone else ()
-        endings = (*whole, *(one.tombstone for one in after.versions if one.tombstone))
-        held = [one for _, one in _list_held(after) if one.erased]
-        erasure = erasing.Erasure(
-            at=max((one.erased for one in held), default=after.at),
-            digests=erased,
-            blanks=blanks,
-            keep_digest=any(one.original for one in held),
-            silent=any(one.silent for one in endings),
-            is_whole=find_withdrawal(None, after) is not None,
-        )
-        self._redactions.append((key, partial(erasing.redact_stored, erasure=erasure)))
-        dropped = list_references(before) - list_references(after)
-        self._journal.drop_references((reference_hash(one), key) for one in dropped)
+        return substitute_places(PLACELESS, text, places)
 
     # Passing on
     # ----------
@@ -533,9 +464,7 @@ class _Page:
         if self._refers:
             self._journal.add_references(self._refers)
             self._refers = []
-        for key, redact in self._redactions:
-            self._journal.redact_past(key, redact)
-        self._redactions.clear()
+        self.silence.redact_past()
 
 
 def _is_bare(change: Change) -> bool:
@@ -571,49 +500,3 @@ def _check_name(change: Change, key: str, text: str) -> None:
     if not is_right:
         fault = f"{spell_key(key)} is not the name of its record"
         raise BrokenRule(replaying.UNREADABLE, fault, change=change)
-
-
-def _list_held(record: Record) -> Iterator[tuple[int, Representation]]:
-    """Yield the representations of a record in the order in which its stored form has them."""
-    for version in record.versions:
-        for one in version.representations:
-            yield version.number, one
-
-
-def _find_held(record: Record | None, number: int, format: str) -> Representation | None:
-    version = record.version(number) if record else None
-    return version.find_representation(format) if version else None
-
-
-def _find_blanks(record: Record, number: int, format: str) -> tuple[Blank, ...]:
-    held = _find_held(record, number, format)
-    return held.blanks if held else ()
-
-
-def _is_served(record: Record, number: int, held: Representation) -> bool:
-    """Return True if bytes are neither withdrawn nor erased, as far as a record says."""
-    return not _is_withdrawn(record, number) and not held.is_erased
-
-
-def _is_withdrawn(record: Record, number: int) -> bool:
-    version = record.version(number)
-    return bool(record.tombstone or (version and version.tombstone))
-
-
-def _describe_content(content: Content, held: Representation) -> Content:
-    """Fetched bytes with the facts that a record has about them."""
-    return msgspec.structs.replace(
-        content, media_type=held.media_type, charset=held.charset, language=held.language
-    )
-
-
-def _substitute_places(
-    pattern: re.Pattern[str], text: str, places: Sequence[tuple[int, int]]
-) -> str:
-    """Replace the places in a stored form, in their order."""
-    index = count()
-    return pattern.sub(lambda _: _spell_place(places[next(index)]), text)
-
-
-def _spell_place(place: tuple[int, int]) -> str:
-    return f'"segment":{place[0]},"offset":{place[1]}'
