@@ -36,7 +36,7 @@ from perdure.model.description_checks import (
     check_description,
     is_safe_link,
 )
-from perdure.model.plain_words import parse_person, read_pairs
+from perdure.model.plain_words import is_plain_word, parse_person, read_pairs
 from perdure.registry import Registry, initialise
 from perdure.upkeep.transfer.exporting import export_lines
 from perdure.writing import peers
@@ -280,3 +280,20 @@ def test_placeholders_are_dropped_and_the_others_stay_in_order() -> None:
     assert about.contributors == (ada,)
     assert about.publisher == Publisher(name="P")
     assert about.subjects == (Subject(value="s"),)
+
+
+def test_elements_of_ezids_profiles_describe_a_resource() -> None:
+    """EZID API, "Metadata profiles": `erc.who`, `dc.title`, `datacite.publicationyear`."""
+    about = read_pairs(
+        {
+            "erc.who": "Proust, Marcel",
+            "dc.title": "Remembrance",
+            "datacite.publicationyear": "1922",
+            "datacite.resourcetype": "Text",
+            "my.title": "unknown",
+        }
+    )
+    assert (about.title, about.creators[0].family, about.year) == ("Remembrance", "Proust", "1922")
+    assert about.resource_kind == "Text"
+    assert is_plain_word("ERC.What")
+    assert not is_plain_word("my.title")

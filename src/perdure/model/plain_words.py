@@ -29,17 +29,19 @@ from perdure.model.about import (
 from perdure.model.description_checks import LANGUAGE, clean_text
 
 _YEAR_WITHIN = re.compile("(?<![0-9])[0-9]{4}(?![0-9])", re.ASCII)
+_PROFILES = frozenset(("dc", "erc", "datacite"))
+"""Profiles of EZID, whose elements are called `erc.who`."""
 _PAIRS = {
-    "title": "titles", "what": "titles", "dc.title": "titles",
-    "creator": "creators", "who": "creators", "author": "creators", "dc.creator": "creators",
-    "contributor": "contributors", "dc.contributor": "contributors",
-    "publisher": "publisher", "dc.publisher": "publisher",
-    "date": "date", "when": "date", "year": "date", "dc.date": "date",
-    "language": "language", "dc.language": "language",
-    "subject": "subjects", "keywords": "subjects", "dc.subject": "subjects",
-    "description": "descriptions", "abstract": "descriptions", "dc.description": "descriptions",
-    "type": "resource_kind", "dc.type": "resource_kind",
-    "rights": "rights", "dc.rights": "rights",
+    "title": "titles", "what": "titles",
+    "creator": "creators", "who": "creators", "author": "creators",
+    "contributor": "contributors",
+    "publisher": "publisher",
+    "date": "date", "when": "date", "year": "date", "publicationyear": "date",
+    "language": "language",
+    "subject": "subjects", "keywords": "subjects",
+    "description": "descriptions", "abstract": "descriptions",
+    "type": "resource_kind", "resourcetype": "resource_kind",
+    "rights": "rights",
     "version": "version",
 }  # fmt: skip
 
@@ -53,7 +55,7 @@ def read_pairs(pairs: Mapping[str, str]) -> About:
     """
     found: dict[str, Any] = {}
     for name, raw in pairs.items():
-        field, value = _PAIRS.get(name.lower(), ""), clean_text(raw)
+        field, value = _find_field(name), clean_text(raw)
         if not value or not field:
             continue
         match field:
@@ -89,7 +91,18 @@ def is_plain_word(name: str) -> bool:
     >>> is_plain_word("Title"), is_plain_word("shelf")
     (True, False)
     """
-    return name.lower() in _PAIRS
+    return bool(_find_field(name))
+
+
+def _find_field(name: str) -> str:
+    """Return the field that a name means; empty if it has none.
+
+    >>> _find_field("erc.who"), _find_field("datacite.publicationyear"), _find_field("my.title")
+    ('creators', 'date', '')
+    """
+    lower = name.lower()
+    profile, dot, rest = lower.partition(".")
+    return _PAIRS.get(rest if dot and profile in _PROFILES else lower, "")
 
 
 def parse_person(name: str) -> Agent:
