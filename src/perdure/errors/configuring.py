@@ -81,7 +81,9 @@ class SettingOutOfRange(BadSettings):
         return f"use a number from {self.low} to {self.high}"
 
 
-SettingForm = Literal["domain", "origin", "header", "url", "url-without-slash", "contact"]
+SettingForm = Literal[
+    "domain", "origin", "header", "url", "url-without-slash", "file-name", "line", "contact"
+]
 """The forms that the value of a setting can need."""
 
 
@@ -98,6 +100,8 @@ class SettingNotOfForm(BadSettings):
             "header": "use the name of a header field",
             "url": "use an http(s) URL",
             "url-without-slash": "use an http(s) URL without final slash",
+            "file-name": "use the name of a file, of letters, digits, '.', '_' and '-'",
+            "line": "use one line of at most 200 characters",
             "contact": "use an e-mail address or an http(s) URL",
         }
         return says[self.form]

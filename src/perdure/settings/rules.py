@@ -30,8 +30,12 @@ _FORMS: dict[SettingForm, str] = {
     "header": "[A-Za-z0-9-]{1,64}",
     "url": "https?://[!-~]+",
     "url-without-slash": "https?://[!-~]+[^/]",
+    "file-name": "[A-Za-z0-9][A-Za-z0-9._-]{0,99}",
+    "line": r"[^\x00-\x1f\x7f]{1,200}",
     "contact": r"[^@\s<>\"]{1,64}@[^@\s<>\"]{1,255}|https?://[!-~]+",
 }
+
+_LEAST_CONTRAST = 4.5  # between a text and what is behind it (WCAG 2.2, 1.4.3)
 
 Rule = Callable[[str, Any], Any]
 """Returns the canonical value of a setting, from its name and value. Raises BadSettings."""
@@ -147,6 +151,26 @@ def read_admin(text: str) -> str:
 def read_network(text: str) -> str:
     """An IPv4 or IPv6 network, or a single address."""
     return str(ip_network(text))
+
+
+def read_colour(name: str, value: str) -> str:
+    """A rule: a colour as `#rrggbb`, in lower case, on which white text can be read."""
+    return _read_text(name, value, _read_colour)
+
+
+def _read_colour(text: str) -> str:
+    if not re.fullmatch("#[0-9A-Fa-f]{6}", text, re.ASCII):
+        raise ValueError("'#' and six hexadecimal digits are needed")
+    parts = (int(text[at : at + 2], 16) / 255 for at in (1, 3, 5))
+    red, green, blue = (
+        one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in parts
+    )
+    contrast = 1.05 / (0.2126 * red + 0.7152 * green + 0.0722 * blue + 0.05)  # WCAG 2.2, 1.4.3
+    if contrast < _LEAST_CONTRAST:
+        raise ValueError(
+            f"its contrast with white is {contrast:.1f}, and {_LEAST_CONTRAST} is needed"
+        )
+    return text.lower()
 
 
 def read_document(name: str, value: Any) -> str:

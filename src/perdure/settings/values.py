@@ -32,6 +32,7 @@ from perdure.settings.rules import (
     read_admin,
     read_archive,
     read_authorities,
+    read_colour,
     read_document,
     read_each,
     read_further_authority,
@@ -301,9 +302,28 @@ class Settings:
         "persons who must request an erasure before it is carried out, 1 or 2",
         limit_range(1, 2),
     )
+    institution: str = _define_setting(
+        "",
+        "the name of the institution that runs this resolver, shown on every page",
+        match_form("line"),
+    )
+    institution_url: str = _define_setting("", "the web site of the institution", match_form("url"))
+    policy_url: str = _define_setting(
+        "", "where the institution says what it promises about its names", match_form("url")
+    )
+    logo: str = _define_setting(
+        "",
+        "the logo on every page: a file .svg, .png, .webp or .jpg in the directory of the registry",
+        match_form("file-name"),
+    )
+    colour: str = _define_setting(
+        "#0b57a4",
+        "the colour of links and buttons, as #rrggbb; white text on it must be readable",
+        read_colour,
+    )
     contact: str = _define_setting(
         "",
-        "whom to ask about withdrawn documents: an e-mail address or a URL, shown on tombstones",
+        "whom to ask: an e-mail address or a URL, shown on every page and on tombstones",
         match_form("contact"),
     )
     proposal_days: int = _define_setting(

@@ -356,8 +356,13 @@ def _show_captures(
         for one in found[:_SHOWN]
     ]
     place = escape_for_path(wanted)
-    body = pages.render_template(
-        "captures.html", uri=wanted, captures=rows, more=len(found) > _SHOWN, place=place
+    body = pages.render_page(
+        request.frame,
+        "captures.html",
+        uri=wanted,
+        captures=rows,
+        more=len(found) > _SHOWN,
+        place=place,
     )
     return pages.make_page(
         HTTPStatus.OK, body, *join_links(link_original(service, request, wanted))

@@ -226,7 +226,7 @@ def _answer_not_captured(
             "detail": str(error),
             "offered": [_add_addresses(service, one) for one in error.offered],
         }
-        return _render_page(HTTPStatus.NOT_FOUND, document, fields)
+        return _render_page(request, HTTPStatus.NOT_FOUND, document, fields)
     problem = problems.make_problem(error)
     members = problem.members | answering.name_fields(pwid)
     return problems.answer_problem(
@@ -276,7 +276,7 @@ def _refuse_pwid(
             problem = msgspec.structs.replace(problem, detail=_NO_ADDRESS)
     if choose_type(request.accept, _OFFERS) == "text/html":
         document = {"sentence": "unknown archive", "detail": problem.detail} | about
-        return _render_page(problem.status, document, fields)
+        return _render_page(request, problem.status, document, fields)
     return problems.answer_problem(
         msgspec.structs.replace(problem, fields=tuple(fields), members=problem.members | about),
         request,
@@ -361,13 +361,15 @@ def _write_document(
     request: Request, status: int, document: dict[str, Any], fields: Fields
 ) -> Answer:
     if choose_type(request.accept, _OFFERS) == "text/html":
-        return _render_page(status, document, fields)
+        return _render_page(request, status, document, fields)
     body = msgspec.json.encode(document)
     return make_answer(status, "application/json", body, *fields, _VARY)
 
 
-def _render_page(status: int, document: dict[str, Any], fields: Fields) -> Answer:
+def _render_page(request: Request, status: int, document: dict[str, Any], fields: Fields) -> Answer:
     here = escape_uri(f"/{document['urn']}").decode("ascii")
     told = {"archive": None, "addresses": {}} | document
-    body = templates.render_template("verdict.html", told=told, here=here, coverages=_COVERAGES)
+    body = templates.render_page(
+        request.frame, "verdict.html", told=told, here=here, coverages=_COVERAGES
+    )
     return templates.make_page(status, body, *fields, _VARY)

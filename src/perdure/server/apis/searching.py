@@ -72,7 +72,7 @@ async def search_documents(service: Service, request: Request) -> Answer:
         raise NotAcceptable(identifier=request.target.text, asked=asked, offered=_OFFERS)
     words = given.get("q", "")
     if kind == HTML and not words.strip():
-        return _answer_page(given, None)
+        return _answer_page(request, given, None)
     if not words:
         raise MissingParameter(
             request="search", parameter="q", manual="docs/reference/searching.md"
@@ -82,7 +82,7 @@ async def search_documents(service: Service, request: Request) -> Answer:
     found = await _search(service, request, _read_selection(given), before, limit)
     request.is_governed |= found.is_governed
     if kind == HTML:
-        return _answer_page(given, found)
+        return _answer_page(request, given, found)
     if kind == ATOM:
         return _answer_feed(request, given, found)
     return _answer_json(request, given, found)
@@ -207,12 +207,13 @@ def _show_document(request: Request, one: FoundDocument) -> dict[str, Any]:
     return shown
 
 
-def _answer_page(given: Parameters, found: Search | None) -> Answer:
+def _answer_page(request: Request, given: Parameters, found: Search | None) -> Answer:
     page = None if found is None else found.page
     following = None if page is None else _write_following(given, page)
     values: dict[str, Any] = {name: given.get(name, "") for name in ("q", *_LIMITS)
                               if name not in _REPEATED}  # fmt: skip
-    body = pages.render_template(
+    body = pages.render_page(
+        request.frame,
         "search.html",
         asked=values,
         places=[(one, one in given.list_values("in")) for one in PLACES],

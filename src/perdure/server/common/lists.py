@@ -74,7 +74,8 @@ def answer_list(
     if following is not None:
         fields += join_links((b'<%s>; rel="next"' % escape_uri(following),))
     if kind in ("text/html", "application/html"):
-        body = pages.render_template(
+        body = pages.render_page(
+            request.frame,
             "listing.html",
             what=about,
             entries=[_show_entry(one) for one in entries],

@@ -248,7 +248,8 @@ def answer_problem(problem: Problem, request: Request) -> Answer:
     if choose_type(request.accept, _OFFERS) == "text/html":
         said = {name: one for name, one in problem.members.items() if _adds_to(problem, one)}
         page = find_page_of(problem.members.get("identifier")) if problem.code in _OF_KNOWN else ""
-        body = pages.render_template(
+        body = pages.render_page(
+            request.frame,
             "problem.html",
             problem=problem,
             members=said,

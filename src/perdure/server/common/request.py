@@ -21,6 +21,7 @@ from perdure.reading.targets import RequestTarget, read_target
 from perdure.server.common.answers import Answer
 from perdure.server.common.negotiate import read_preferences
 from perdure.server.common.target_kinds import TargetKind
+from perdure.server.pages.framing import PageFrame
 from perdure.server.protocol.asgi import Receive, Scope
 from perdure.server.protocol.head import join_fields
 from perdure.server.protocol.http import get_raw_target
@@ -61,6 +62,8 @@ class Request:
         """Starts another write, whose signer is known, if it need not wait before the write door.
         Returns False if `answer_other` must answer; set by the dispatcher."""
         self.fields = join_fields(scope["headers"])
+        self.frame = PageFrame()
+        """What a page shows around its content; set by the application."""
         self._scope = scope
         self._base_url = base_url
 

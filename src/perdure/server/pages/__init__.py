@@ -1,13 +1,17 @@
-"""The pages for people: templates, and the header fields that every page gets.
+"""The pages for people: each has the same frame around its content, and the same header fields.
 
-How it works: Jinja with escaping always on; the templates are in this directory. All style is in
-one template, and the Content-Security-Policy names its digest, so that nothing else can have an
-effect on a page. There is one script, in a template too, which the policy of a page allows by its
-digest if the page has it: a browser does not send what follows a `#`, so the script leads from
-`…/1.text.1#char=37,51` to the page of the part (ruling: page-or-thing). Without it, pages work the
-same.
+How it works: the templates are in this directory (`perdure.server.pages.templates`), and what is
+the same on all pages of a resolver is read once (`perdure.server.pages.framing`). All style is in
+one sheet, with an address of its own. There is one script, in a template too, which the policy of a
+page allows by its digest if the page has it: a browser does not send what follows a `#`, so the
+script leads from `…/1.text.1#char=37,51` to the page of the part (ruling: page-or-thing). Without
+it, pages work the same.
 
-What must stay true: a template gets only values, never markup; no other script can run.
+A page that another page shows inside a frame leaves out its own head and foot; browsers say so by
+`Sec-Fetch-Dest` (Fetch Metadata Request Headers, section 2.1).
+
+What must stay true: no other script and no other style can have an effect on a page; a page asks
+nothing of any other server.
 """
 
 from __future__ import annotations
@@ -16,51 +20,18 @@ import base64
 import hashlib
 from functools import cache
 
-import jinja2
-
 from perdure.server.common.answers import Answer, make_answer
+from perdure.server.pages.framing import PageFrame
+from perdure.server.pages.templates import load_templates, render_template
+
+__all__ = ["HTML", "PageFrame", "load_templates", "make_page", "render_page", "render_template"]
 
 HTML = "text/html; charset=utf-8"
 
 
-@cache
-def _load_environment() -> jinja2.Environment:
-    return jinja2.Environment(
-        loader=jinja2.PackageLoader("perdure.server", "pages"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-
-
-@cache
-def _write_policy(*, has_script: bool, in_frames: bool) -> bytes:
-    ancestors = "'self'" if in_frames else "'none'"
-    script = f" script-src '{_digest_template('part.js')}';" if has_script else ""
-    return (
-        f"default-src 'none';{script} style-src '{_digest_template('style.css')}'; "
-        "media-src 'self'; frame-src 'self'; form-action 'self'; base-uri 'none'; "
-        f"frame-ancestors {ancestors}"
-    ).encode()
-
-
-def _digest_template(name: str) -> str:
-    """Return the digest of a template as a policy names it (Content Security Policy 3, 2.3.1)."""
-    text = _load_environment().get_template(name).render()
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
-
-
-def load_templates() -> None:
-    """Compile all templates. Modules, and what Python compiled of them, are beside them."""
-    environment = _load_environment()
-    for name in environment.list_templates(extensions=("html", "css", "js", "xml")):
-        environment.get_template(name)
-
-
-def render_template(name: str, **values: object) -> bytes:
-    """Render a template as UTF-8."""
-    return _load_environment().get_template(name).render(values).encode()
+def render_page(frame: PageFrame, name: str, **values: object) -> bytes:
+    """Render a page in its frame, as UTF-8."""
+    return render_template(name, frame=frame, **values)
 
 
 def make_page(
@@ -70,12 +41,36 @@ def make_page(
     has_script: bool = False,
     in_frames: bool = False,
 ) -> Answer:
-    """Make an answer with a page as its body. `in_frames` lets our own pages contain it."""
+    """Make an answer with a page as its body. `in_frames` lets our own pages contain it; then
+    `fields` has a Vary field."""
     return make_answer(
         status,
         HTML,
         body,
         (b"content-security-policy", _write_policy(has_script=has_script, in_frames=in_frames)),
         (b"x-content-type-options", b"nosniff"),
-        *fields,
+        (b"referrer-policy", b"no-referrer"),
+        *(map(_vary_by_frame, fields) if in_frames else fields),
     )
+
+
+def _vary_by_frame(field: tuple[bytes, bytes]) -> tuple[bytes, bytes]:
+    """Say that an answer depends on the place where the browser shows it."""
+    name, value = field
+    return (name, value + b", sec-fetch-dest") if name == b"vary" else field
+
+
+@cache
+def _write_policy(*, has_script: bool, in_frames: bool) -> bytes:
+    ancestors = "'self'" if in_frames else "'none'"
+    script = f" script-src '{_digest_template('part.js')}';" if has_script else ""
+    return (
+        f"default-src 'none';{script} style-src 'self'; img-src 'self'; "
+        "media-src 'self'; frame-src 'self'; form-action 'self'; base-uri 'none'; "
+        f"frame-ancestors {ancestors}"
+    ).encode()
+
+
+def _digest_template(name: str) -> str:
+    """Return the digest of a template as a policy names it (Content Security Policy 3, 2.3.1)."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(render_template(name)).digest()).decode()}"

@@ -36,6 +36,11 @@ from perdure.upkeep.mirroring.status import MirrorStatus, measure_mirror
 from perdure.upkeep.status import measure_holdings
 
 _NOT_STORED = (b"cache-control", b"no-store")
+_ASSET = (
+    (b"cache-control", b"public, max-age=31536000, immutable"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"content-security-policy", b"default-src 'none'; style-src 'unsafe-inline'; sandbox"),
+)
 _DAY = (b"cache-control", b"public, max-age=86400")
 
 
@@ -59,11 +64,11 @@ async def show_start(service: Service, request: Request) -> Answer:
         list_resolved_series, registry.listings, registry.delegations, minted
     )
     if choose_type(request.accept, ("application/json", "text/html")) == "text/html":
-        body = pages.render_template(
+        body = pages.render_page(
+            request.frame,
             "start.html",
             resolved=resolved,
             schemes=found,
-            is_searched=service.settings.search == "on",
         )
         return pages.make_page(HTTPStatus.OK, body, vary)
     about = {
@@ -165,6 +170,14 @@ def _count_seconds(moment: str) -> float:
     return datetime.fromisoformat(moment).timestamp()
 
 
+async def serve_asset(_service: Service, request: Request) -> Answer:
+    """Answer with a file that pages use. Its address contains its digest, so it never changes."""
+    found = request.frame.assets.get(f"/{request.target.text}")
+    if found is None:
+        return problems.answer_problem(problems.no_such_page(request.target.text), request)
+    return make_answer(HTTPStatus.OK, found.media_type, found.body, *_ASSET)
+
+
 async def explain_code(_service: Service, request: Request) -> Answer:
     """Explain an error code. The address of this page is the `type` of its problems."""
     code = request.target.text.partition("/")[2]
@@ -172,7 +185,12 @@ async def explain_code(_service: Service, request: Request) -> Answer:
     if found is None:
         return problems.answer_problem(problems.no_such_page(request.target.text), request)
     status, text = found
-    body = pages.render_template(
-        "explanation.html", code=code, status=status, text=text, title=make_title(code)
+    body = pages.render_page(
+        request.frame,
+        "explanation.html",
+        code=code,
+        status=status,
+        text=text,
+        title=make_title(code),
     )
     return pages.make_page(HTTPStatus.OK, body, _DAY)

@@ -100,13 +100,14 @@ async def _answer_list(
         shown: object = write_annotations(page.assertions, base)
         return make_answer(HTTPStatus.OK, "application/json", msgspec.json.encode(shown), *fields)
     if choose_type(request.accept, (*_JSON, _HTML)) == _HTML:
-        return _make_page(name, page.assertions, base, following, fields)
+        return _make_page(request, name, page.assertions, base, following, fields)
     here = address + _write_rest(question, question.cursor or "")
     shown = write_page(here, page.assertions, base, following)
     return make_answer(HTTPStatus.OK, MEDIA_TYPE, msgspec.json.encode(shown), *fields)
 
 
 def _make_page(
+    request: Request,
     name: Identifier,
     found: Sequence[HeldAssertion],
     base: str,
@@ -114,7 +115,8 @@ def _make_page(
     fields: Fields,
 ) -> Answer:
     """Answer with the assertions as a page for people."""
-    body = pages.render_template(
+    body = pages.render_page(
+        request.frame,
         "assertions.html",
         title=f"Assertions about {name}",
         trail=[*make_trail(name.whole), (str(name.whole), find_page(name.whole))],

@@ -300,7 +300,8 @@ def _link(request: Request, report: CitationReport) -> Fields:
 
 def _show_page(request: Request, report: CitationReport, fields: Fields) -> Answer:
     """Answer with both passages in their context, and the differences."""
-    body = pages.render_template(
+    body = pages.render_page(
+        request.frame,
         "citation.html",
         told=write_fields(report, lambda one: f"/{spell_path(one)}"),
         trail=[],

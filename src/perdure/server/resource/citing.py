@@ -161,7 +161,8 @@ async def find_quotations(service: Service, request: Request, resolved: Resolved
     fresh = b"public, max-age=%d" % service.settings.fresh_seconds
     fields: Fields = [(b"cache-control", fresh), (b"vary", b"accept")]
     if choose_type(request.accept, (_JSON, _HTML)) == _HTML:
-        body = pages.render_template(
+        body = pages.render_page(
+            request.frame,
             "quotations.html",
             report=report,
             find_page=_find_page,
@@ -303,7 +304,8 @@ def _show_page(
         }
         for one in found.page.citations
     ]
-    body = pages.render_template(
+    body = pages.render_page(
+        request.frame,
         "citations.html",
         about=found.page.about,
         is_cited=found.page.direction == "citedby",

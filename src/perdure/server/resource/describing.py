@@ -107,7 +107,9 @@ def describe_record(
     if status == HTTPStatus.OK and has_already(request, tag):
         return make_empty_answer(HTTPStatus.NOT_MODIFIED, *fields)
     if kind == "text/html":
-        body = pages.render_template("record.html", record=shown, trail=make_trail(identifier))
+        body = pages.render_page(
+            request.frame, "record.html", record=shown, trail=make_trail(identifier)
+        )
         return pages.make_page(status, body, *fields)
     if kind == "text/plain":
         return make_answer(status, "text/plain; charset=utf-8", write_erc(shown), *fields)

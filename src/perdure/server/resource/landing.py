@@ -82,7 +82,8 @@ async def show_landing_page(service: Service, request: Request, resolved: Resolv
     rows = signposting.make_signposts(record, what, request.base_url, _find_schema_type(about))
     shown = make_public_record(record, identifier, request.base_url)
     part_address = _find_part_address(resolved)
-    body = pages.render_template(
+    body = pages.render_page(
+        request.frame,
         "landing.html",
         record=shown,
         trail=_list_steps(resolved),
@@ -100,7 +101,6 @@ async def show_landing_page(service: Service, request: Request, resolved: Resolv
         player=playing.find_player(service, resolved) if gone is None else None,
         signatures=signatures,
         withdrawn=gone,
-        contact=service.settings.contact,
         later=next((row.href for row in rows if row.rel == "latest-version"), ""),
         quotable=_find_quotable_url(shown, record) if passage is None else "",
         changed=facts.list_changed_content(identifier, record, findings)[:_LONGEST],

@@ -174,7 +174,7 @@ async def list_members(
         return make_empty_answer(HTTPStatus.NOT_MODIFIED, *fields)
     source = service.registry.documents.open_source(step.identifier, step.representation)
     body, following = await service.run_cutter(
-        _render_page, source, step.identifier, request.base_url, kind, start, limit
+        _render_page, request.frame, source, step.identifier, request.base_url, kind, start, limit
     )
     if following is not None:
         fields += join_links((b'<%s>; rel="next"' % escape_uri(following),))
@@ -197,7 +197,13 @@ def _write_page_query(start: int, limit: int) -> str:
 
 
 def _render_page(
-    source: Source, whole: Identifier, base: str, kind: str, start: int, limit: int
+    frame: pages.PageFrame,
+    source: Source,
+    whole: Identifier,
+    base: str,
+    kind: str,
+    start: int,
+    limit: int,
 ) -> tuple[bytes, str | None]:
     """Write a page of the list. Return it with the address of the next page."""
     try:
@@ -212,7 +218,8 @@ def _render_page(
     following = _find_next_page(whole, base, start + limit, limit, len(collection.members))
     match kind:
         case "text/html":
-            body = pages.render_template(
+            body = pages.render_page(
+                frame,
                 "members.html",
                 collection=collection,
                 identifier=str(whole),

@@ -123,7 +123,8 @@ def _make_page(
     contained: list[Identifier],
     fields: Fields,
 ) -> Answer:
-    body = pages.render_template(
+    body = pages.render_page(
+        request.frame,
         "provenance.html",
         title=f"Provenance of {name}",
         trail=[*make_trail(name.whole), (str(name), find_page(name))],

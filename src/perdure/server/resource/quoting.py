@@ -88,7 +88,7 @@ async def redirect_to_passage(
     except PartNotFound:
         if not _wants_page(request):
             raise
-        return _show_passages(step.identifier, quote, HTTPStatus.NOT_FOUND)
+        return _show_passages(request, step.identifier, quote, HTTPStatus.NOT_FOUND)
     selector = found.selector
     if scheme_of(step.identifier).part_mark:
         selector = await service.run_cutter(
@@ -133,7 +133,9 @@ async def _list_occurrences(
             }
         )
     if _wants_page(request):
-        return _show_passages(whole, quote, HTTPStatus.MULTIPLE_CHOICES, shown, error.extent)
+        return _show_passages(
+            request, whole, quote, HTTPStatus.MULTIPLE_CHOICES, shown, error.extent
+        )
     document = {"quote": quote.exact, "extent": error.extent, "occurrences": shown}
     body = msgspec.json.encode(document)
     return make_answer(HTTPStatus.MULTIPLE_CHOICES, "application/json", body, *_FRESHLY_MADE)
@@ -144,6 +146,7 @@ def _wants_page(request: Request) -> bool:
 
 
 def _show_passages(
+    request: Request,
     whole: Identifier,
     quote: TextQuote,
     status: HTTPStatus,
@@ -151,7 +154,8 @@ def _show_passages(
     extent: str = "",
 ) -> Answer:
     """Answer with a page of the places, and a form with the words that were typed."""
-    body = pages.render_template(
+    body = pages.render_page(
+        request.frame,
         "occurrences.html",
         identifier=str(whole),
         page=find_page(whole),

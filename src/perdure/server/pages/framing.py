@@ -1,0 +1,107 @@
+"""The frame of every page of a resolver: who runs it, and the files that pages use.
+
+How it works: `load_frame` reads the settings and the logo once. The style sheet and the logo have
+addresses that contain their digests (`/assets/<digest>/style.css`), so browsers keep them for ever,
+and a new one has a new address.
+
+What must stay true: an address of an asset never leads to another content; only the files that are
+named here are served.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from perdure.errors.configuring import SettingUnreadable
+from perdure.server.pages.templates import render_template
+from perdure.settings import Settings
+
+LEAD = "assets"
+"""The lead of the addresses of assets."""
+LOGO_TYPES = {
+    ".svg": "image/svg+xml",
+    ".png": "image/png",
+    ".webp": "image/webp",
+    ".jpg": "image/jpeg",
+}
+_LARGEST_LOGO = 256 << 10  # bytes
+_DIGITS = 16  # of a digest, in an address
+
+
+class Asset(msgspec.Struct, frozen=True):
+    """A file that pages use."""
+
+    media_type: str
+    body: bytes
+
+
+class PageFrame(msgspec.Struct, frozen=True, kw_only=True):
+    """The values that every page shows around its content."""
+
+    institution: str = ""
+    institution_url: str = ""
+    policy_url: str = ""
+    contact: str = ""
+    is_searched: bool = False
+    style: str = ""
+    """The address of the style sheet."""
+    logo: str = ""
+    """The address of the logo, or an empty string."""
+    assets: Mapping[str, Asset] = {}
+    """The files behind these addresses."""
+    is_inner: bool = False
+    """True inside a frame of another page."""
+
+    @property
+    def contact_url(self) -> str:
+        return self.contact if "://" in self.contact else f"mailto:{self.contact}"
+
+
+def load_frame(settings: Settings, root: Path) -> PageFrame:
+    """Read what every page shows. `root` is the directory of the registry.
+
+    Raises BadSettings if the logo cannot be read, or is too large or of another type.
+    """
+    style = render_template("style.css", colour=settings.colour)
+    assets = {_make_address("style.css", style): Asset("text/css; charset=utf-8", style)}
+    (sheet,) = assets
+    logo = ""
+    if settings.logo:
+        found = _read_logo(settings.logo, root)
+        logo = _make_address(f"logo{Path(settings.logo).suffix.lower()}", found.body)
+        assets[logo] = found
+    return PageFrame(
+        institution=settings.institution,
+        institution_url=settings.institution_url,
+        policy_url=settings.policy_url,
+        contact=settings.contact,
+        is_searched=settings.search == "on",
+        style=sheet,
+        logo=logo,
+        assets=assets,
+    )
+
+
+def _make_address(name: str, body: bytes) -> str:
+    return f"/{LEAD}/{hashlib.sha256(body).hexdigest()[:_DIGITS]}/{name}"
+
+
+def _read_logo(name: str, root: Path) -> Asset:
+    def refuse(fault: str) -> SettingUnreadable:
+        return SettingUnreadable(setting="logo", value=name, fault=fault)
+
+    media_type = LOGO_TYPES.get(Path(name).suffix.lower())
+    if media_type is None:
+        raise refuse(f"its name does not end in {', '.join(LOGO_TYPES)}")
+    try:
+        with (root / name).open("rb") as file:
+            body = file.read(_LARGEST_LOGO + 1)
+    except OSError as error:
+        raise refuse(f"{error.strerror}: {root / name}") from error
+    if len(body) > _LARGEST_LOGO:
+        raise refuse(f"it has more than {_LARGEST_LOGO:,} bytes")
+    return Asset(media_type, body)
