@@ -243,12 +243,13 @@ def test_no_other_script_can_run(site: Deployment, names: dict[str, str]) -> Non
     """The policy names the digest of the only script (Content Security Policy 3, 2.3.1)."""
     answer = site.get(f"/{names['letter']}?landing")
     (script,) = re.findall(rb"<script>(.*?)</script>", answer.body, re.DOTALL)
+    assert re.findall(rb'<script type="module" src="/assets/[0-9a-f]{16}/page.js"', answer.body)
     digest = base64.b64encode(hashlib.sha256(script).digest()).decode()
     policy = answer.headers["content-security-policy"]
-    assert f"script-src 'sha256-{digest}';" in policy
+    assert f"script-src 'self' 'sha256-{digest}';" in policy
     assert "unsafe" not in policy
     for path, (_, body) in walk(site, names).items():
-        if b"<footer>" in body and b"data-parts" not in body:
+        if b"<footer>" in body and b"<script type=" not in body:
             other = site.get(path, BROWSER).headers["content-security-policy"]
             assert "script-src" not in other, path
             assert "default-src 'none'" in other

@@ -59,13 +59,13 @@ def test_the_page_shows_and_cites_the_passage(site: Deployment, letter: str) -> 
     assert [said(one) for one in shown.cssselect("#passage ~ blockquote")] == ["schöne Grüße"]
     (citation,) = shown.cssselect("#cite ~ blockquote")
     assert "(characters 16–28; " in said(citation)
-    assert not shown.cssselect("form")
+    assert not shown.cssselect("main form")
 
 
 def test_the_form_of_the_page_asks_for_it(site: Deployment, letter: str) -> None:
     answer = site.get(f"/{letter}?landing")
     shown = html.fromstring(answer.body)
-    (form,) = shown.cssselect("form")
+    (form,) = shown.cssselect("main form")
     assert (form.get("method"), form.get("action")) == ("get", f"{site.base}/{letter}")
     assert [one.get("name") for one in form.cssselect("input")] == ["quote", "before"]
 
@@ -86,7 +86,7 @@ def test_words_that_occur_twice_are_no_reference(site: Deployment, letter: str) 
     ]
     assert links == [f"/{one.replace('#', '%23')}?landing" for one in named]
     assert site.get(links[1]).status == 200
-    (typed,) = shown.cssselect("form input")
+    (typed,) = shown.cssselect("main form input")
     assert typed.get("value") == "bald"
     there = asked(site, letter, "bald", before="bis ")
     start = CANONICAL.index("bis bald") + 4

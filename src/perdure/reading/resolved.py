@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from perdure.errors import NotFound
+from perdure.errors import NoSuchVersion, NotFound
 from perdure.errors.cutting import CitationUnresolved, PartElsewhere
 from perdure.errors.naming import PatternNotAllowed
 from perdure.ids import Identifier, scheme_of
@@ -177,6 +177,17 @@ class Resolved:
         If the reader may read only a part of a document, `known` does not have its version.
         """
         return self.known if self.holder is None else self.holder
+
+    @property
+    def is_only_part_open(self) -> bool:
+        """True if the reader may read the part, but nothing about the document around it."""
+        if self.guard is None or self.inside is None or self.record is None:
+            return False
+        try:
+            self.require_known()
+        except NoSuchVersion:
+            return True
+        return False
 
     @property
     def citable(self) -> Record:

@@ -75,7 +75,7 @@ ABOUT = frozenset(("", "?", "info"))
 """The queries that ask for a description: `?`, `??` (inflections of ARKs) and `?info`."""
 _BARE = ("metadata", "cite")
 """Parameters that need no value."""
-_ANSWERED = (*_BARE, "quote")
+_ANSWERED = (*_BARE, "quote", "point")
 """Parameters that are questions: each has an answer of its own."""
 _VERBS = ("info", "bytes", "landing", "linkset", "locations", "history", "members", "play",
           "text", "signatures", "assertions", "provenance", "manifest", "cites",
@@ -87,7 +87,7 @@ _TYPED = ("quote", "before", "after")
 """Parameters from a form, in which a space is written `+`."""
 _PARAMETERS = ("metadata", "level", "cite", "locale", "part", "t", "cursor", "limit", "urlappend",
                "region", "index", "type", "locatt", "form", "by", "motivation", "scope", "kind",
-               "since", "until")  # fmt: skip
+               "since", "until", "point", "at")  # fmt: skip
 
 
 _OF_PROXIES = ("noredirect", "ignore_aliases", "auth")
@@ -137,6 +137,10 @@ class Question(msgspec.Struct, frozen=True):
     before: str | None = None
     """The text before the passage; `after` is the text after it."""
     after: str | None = None
+    point: tuple[int, int] | None = None
+    """Characters [start, stop) of the plain text; the identifier of that passage is wanted."""
+    at: int = 0
+    """The character at which the text on a page begins."""
     form: str | None = None
     """The form of a list of assertions."""
     by: str = ""
@@ -239,6 +243,8 @@ def _read_question(text: str, verbs: tuple[str, ...]) -> Question:
         quote=found.get("quote"),
         before=found.get("before"),
         after=found.get("after"),
+        point=_read_range(found["point"]) if "point" in found else None,
+        at=_read_position(found["at"]) if "at" in found else 0,
         form=found.get("form"),
         by=found.get("by") or "",
         motivation=found.get("motivation") or "",
@@ -308,6 +314,21 @@ def _is_flag(name: str, value: str, verbs: tuple[str, ...]) -> bool:
     if name in _OF_PROXIES:
         return "info" in verbs and unquote(value).lower() in ("", "true")
     return name in _FLAGS and not value
+
+
+def _read_range(text: str) -> tuple[int, int]:
+    """Two positions in a text, the first one before the second. Raises InvalidRequest."""
+    first, _, second = text.partition(",")
+    start, stop = _read_position(first, "point"), _read_position(second, "point")
+    if start >= stop:
+        raise MalformedNumber(parameter="point", text=text, low=start + 1)
+    return start, stop
+
+
+def _read_position(text: str, name: str = "at") -> int:
+    if re.fullmatch("[0-9]{1,12}", text, re.ASCII):
+        return int(text)
+    raise MalformedNumber(parameter=name, text=text, low=0)
 
 
 def _read_positive(text: str) -> int:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import version
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
@@ -41,6 +41,7 @@ from perdure.upkeep.linkcheck.health import Health
 from perdure.upkeep.searching.text_index import Selection
 from perdure.upkeep.searching.updating import Search, Searching
 
+_Read = TypeVar("_Read")
 AT_ONCE = 2  # captures
 _CUTTERS = 4  # threads
 _MOST_COUNTED = 10_000  # parts
@@ -188,15 +189,15 @@ class Service:
 
     async def read_text(
         self,
-        work: Callable[[PartExtraction, Source, Selector | None], str],
+        work: Callable[[PartExtraction, Source, Selector | None], _Read],
         source: Source,
         selector: Selector | None,
-    ) -> str:
-        """Read a text in a thread of the pool of the extractor that reads or cuts it."""
+    ) -> _Read:
+        """Do work with a text in a thread of the pool of the extractor that reads or cuts it."""
         parts = self.registry.parts
         place = parts.find_place(source, selector) if selector else parts.find_text_place(source)
-        text: str = await self._run_in_queue(place, work, parts, source, selector)
-        return text
+        found: _Read = await self._run_in_queue(place, work, parts, source, selector)
+        return found
 
     async def _run_in_queue(self, place: str, work: Callable[..., Any], *arguments: Any) -> Any:
         """Run work in the pool of a queue, or in the common one if `place` is empty."""

@@ -2,10 +2,10 @@
 
 How it works: the templates are in this directory (`perdure.server.pages.templates`), and what is
 the same on all pages of a resolver is read once (`perdure.server.pages.framing`). All style is in
-one sheet, with an address of its own. There is one script, in a template too, which the policy of a
-page allows by its digest if the page has it: a browser does not send what follows a `#`, so the
-script leads from `…/1.text.1#char=37,51` to the page of the part (ruling: page-or-thing). Without
-it, pages work the same.
+one sheet, with an address of its own. A landing page has two scripts, and works without them. One
+is in the page, whose policy allows it by its digest: a browser does not send what follows a `#`, so
+it leads from `…/1.text.1#char=37,51` to the page of the part (ruling: page-or-thing). The other one
+is a file (`page.js`): it copies names, and turns a selection into a name.
 
 A page that another page shows inside a frame leaves out its own head and foot; browsers say so by
 `Sec-Fetch-Dest` (Fetch Metadata Request Headers, section 2.1).
@@ -63,7 +63,9 @@ def _vary_by_frame(field: tuple[bytes, bytes]) -> tuple[bytes, bytes]:
 @cache
 def _write_policy(*, has_script: bool, in_frames: bool) -> bytes:
     ancestors = "'self'" if in_frames else "'none'"
-    script = f" script-src '{_digest_template('part.js')}';" if has_script else ""
+    script = ""
+    if has_script:
+        script = f" script-src 'self' '{_digest_template('part.js')}'; connect-src 'self';"
     return (
         f"default-src 'none';{script} style-src 'self'; img-src 'self'; "
         "media-src 'self'; frame-src 'self'; form-action 'self'; base-uri 'none'; "

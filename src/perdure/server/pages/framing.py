@@ -49,6 +49,8 @@ class PageFrame(msgspec.Struct, frozen=True, kw_only=True):
     is_searched: bool = False
     style: str = ""
     """The address of the style sheet."""
+    script: str = ""
+    """The address of the script of pages on which something can be copied or selected."""
     logo: str = ""
     """The address of the logo, or an empty string."""
     assets: Mapping[str, Asset] = {}
@@ -68,7 +70,9 @@ def load_frame(settings: Settings, root: Path) -> PageFrame:
     """
     style = render_template("style.css", colour=settings.colour)
     assets = {_make_address("style.css", style): Asset("text/css; charset=utf-8", style)}
-    (sheet,) = assets
+    script = render_template("page.js")
+    assets[_make_address("page.js", script)] = Asset("text/javascript; charset=utf-8", script)
+    sheet, page_script = assets
     logo = ""
     if settings.logo:
         found = _read_logo(settings.logo, root)
@@ -81,6 +85,7 @@ def load_frame(settings: Settings, root: Path) -> PageFrame:
         contact=settings.contact,
         is_searched=settings.search == "on",
         style=sheet,
+        script=page_script,
         logo=logo,
         assets=assets,
     )

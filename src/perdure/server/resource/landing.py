@@ -49,7 +49,15 @@ from perdure.server.common.negotiate import choose_type
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.pages.trail import Trail, find_page, make_trail
-from perdure.server.resource import describing, facts, playing, quoting, signing, signposting
+from perdure.server.resource import (
+    describing,
+    facts,
+    playing,
+    pointing,
+    quoting,
+    signing,
+    signposting,
+)
 from perdure.server.resource.describing import make_public_record, make_record_etag, tag_shown
 from perdure.upkeep.linkcheck.verdict import LinkFinding
 
@@ -59,8 +67,10 @@ _ANY_PART = "line=0,1"
 _LONGEST = 200  # locations and versions that the page shows; the record has all
 
 
-async def show_landing_page(service: Service, request: Request, resolved: Resolved) -> Answer:
-    """Answer with the landing page. Raises NotFound."""
+async def show_landing_page(
+    service: Service, request: Request, resolved: Resolved, at: int = 0
+) -> Answer:
+    """Answer with the landing page. Its text begins at a character. Raises NotFound."""
     identifier, record = resolved.identifier, resolved.known
     findings = service.health.read_findings(one.uri for one in record.locations)
     signatures = await signing.read_shown(service, request, resolved)
@@ -77,6 +87,7 @@ async def show_landing_page(service: Service, request: Request, resolved: Resolv
     if status == HTTPStatus.OK and has_already(request, tag):
         return make_empty_answer(HTTPStatus.NOT_MODIFIED, *fields)
     passage = await quoting.read_passage(service, resolved)
+    preview = await pointing.read_preview(service, resolved, at) if gone is None else None
     what, about = await service.run_cutter(_describe_resource, service, request, resolved)
     citation = await service.run_cutter(_cite_resource, what)
     rows = signposting.make_signposts(record, what, request.base_url, _find_schema_type(about))
@@ -98,6 +109,7 @@ async def show_landing_page(service: Service, request: Request, resolved: Resolv
         derived=what.about.derived,
         citation=_strip_directions(citation),
         passage=passage,
+        preview=preview,
         player=playing.find_player(service, resolved) if gone is None else None,
         signatures=signatures,
         withdrawn=gone,
@@ -113,7 +125,7 @@ async def show_landing_page(service: Service, request: Request, resolved: Resolv
     links = join_links(
         (*signposting.write_header_links(rows), *_link_webmentions(service, request))
     )
-    return pages.make_page(status, body, *fields, *links, has_script=bool(part_address))
+    return pages.make_page(status, body, *fields, *links, has_script=bool(part_address or preview))
 
 
 def _link_questions(url: str, *, is_held: bool, is_gone: bool) -> dict[str, str]:

@@ -49,6 +49,7 @@ from perdure.server.resource import (
     parts,
     plain_text,
     playing,
+    pointing,
     provenance,
     quoting,
     referring,
@@ -129,6 +130,8 @@ async def _answer_question(
         return await pwids.answer_pwid(service, request, resolved.pwid, question)
     if question.quote is not None:
         return await quoting.redirect_to_passage(service, request, resolved, question)
+    if question.point is not None:
+        return await pointing.name_passage(service, request, resolved, question.point)
     match question.verb:
         case "bytes":
             return await answer_resource(
@@ -145,7 +148,7 @@ async def _answer_question(
                 return await landing.show_landing_page(service, request, resolved)
             return await answer_description(service, request, resolved)
         case "landing":
-            return await landing.show_landing_page(service, request, resolved)
+            return await landing.show_landing_page(service, request, resolved, question.at)
         case "linkset":
             return await landing.show_linkset(service, request, resolved)
         case "locations":
@@ -197,6 +200,8 @@ def _suits_browser(service: Service, request: Request, resolved: Resolved) -> bo
         return isinstance(step, Gone | Description)
     if step.representation.media_type == COLLECTION:
         return resolved.inside is None and read_qualifiers(resolved.identifier)[1] is not None
+    if resolved.is_only_part_open:  # a page would have to tell of the document
+        return False
     if resolved.inside is not None or setting == "always":
         return True
     try:

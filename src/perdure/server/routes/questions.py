@@ -190,6 +190,13 @@ QUESTIONS = (
         text="for a text held here: 303 to the landing page of exactly this passage (`&before=`, "
         "`&after=` if it occurs more than once); 300 with a list of several passages",
     ),
+    Parameter(
+        name="point",
+        shown="?point=<start>,<stop>",
+        text="for a document whose text can be read: the identifier of exactly these characters of "
+        "its plain text (`?text`), as JSON; for browsers, 303 to the landing page of that part",
+    ),
+    Parameter(name="at", text="the character at which the text on a page begins", listed=False),
     Parameter(name="before", text="the text before the passage", listed=False),
     Parameter(name="after", text="the text after the passage", listed=False),
     Parameter(
@@ -250,6 +257,12 @@ QUESTIONS = (
 CHOICE = (
     Parameter(name="Accept", place="header", text="chooses the format, or asks for the record"),
     Parameter(name="Accept-Language", place="header", text="chooses the language"),
+    Parameter(
+        name="Sec-Fetch-Dest",
+        place="header",
+        text="`iframe` for a page that another page shows",
+        listed=False,
+    ),
     Parameter(name="Range", place="header", text="asks for a range of the bytes (RFC 9110)"),
     Parameter(name="If-None-Match", place="header", text="the entity tag that the client has"),
     Parameter(name="If-Match", place="header", text="the entity tag that the answer must have"),
