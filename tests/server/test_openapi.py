@@ -47,9 +47,11 @@ _OF_EVERY_MESSAGE = {
     "content-type",
     "cookie",  # the session of a client of EZID
     "host",
+    "max-forwards",
     "signature",
     "trailer",
     "transfer-encoding",
+    "via",
     "x-forwarded-for",
 }
 _LEFT_OUT = "^((askMethods|echoRequest)Of|runBatch$|sendContents$)"
