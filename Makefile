@@ -57,7 +57,7 @@ release: $(VENV)/.development  ## builds sdist and wheel, and tries them in clea
 	$(BIN)/python tools/release.py
 
 debian:
-	@tools/debian-packages chromium libmagic1 libxml2-utils minisign nginx-light openssh-client openssl squid strace varnish wrk
+	@tools/debian-packages bind9 bind9-dnsutils bind9-utils chromium knot libmagic1 libxml2-utils minisign nginx-light nsd openssh-client openssl squid strace varnish wrk
 
 lock: $(VENV)/.development  ## makes the lock files anew from pyproject.toml
 	$(BIN)/uv pip compile -q --universal --no-strip-extras --generate-hashes --no-header --no-annotate \

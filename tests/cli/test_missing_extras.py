@@ -45,6 +45,7 @@ IMPORTED = {
     "lxml": {"lxml"},
     "numpy": {"numpy"},
     "pikepdf": {"pikepdf"},
+    "dnspython": {"dns"},
     "protego": {"protego"},
     "pypdfium2": {"pypdfium2"},
     "pyvips": {"pyvips"},

@@ -91,6 +91,8 @@ _MODULES = {
     "collection": "collection",
     "check-links": "links",
     "relocate": "links",
+    "discover": "discovering",
+    "dns": "discovering",
     "urlify": "addresses",
     "deurlify": "addresses",
     "archive": "archive",

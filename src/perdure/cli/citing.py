@@ -47,6 +47,8 @@ def cite(named: Name, style: str, locale: str, url: str | None, part: str | None
     that 'perdure list' prints, in the same order; those that were withdrawn are left out. So
     '.../1.text.*' cites each version of this format.
 
+    Without a registry, the resolver of IDENTIFIER is discovered and asked.
+
     A citation (citing@origin=cited) is written as a reference to the cited part, "quoted in" the
     citing document, if it is a quotation.
 
@@ -59,6 +61,9 @@ def cite(named: Name, style: str, locale: str, url: str | None, part: str | None
     from perdure.cli import queries
     from perdure.metadata import citing
 
+    if not here().has_registry() and named.names is None:
+        _cite_remotely(named, style, locale, named.part if part is None else part)
+        return
     with here().open_registry() as registry:
         query = queries.make_query(
             registry, named.identifier, part=named.part if part is None else part, names=named.names
@@ -88,6 +93,17 @@ def cite(named: Name, style: str, locale: str, url: str | None, part: str | None
             "citation": text,
         },
         text,
+    )
+
+
+def _cite_remotely(named: Name, style: str, locale: str, part: str | None) -> None:
+    """Print a citation from the resolver of a name."""
+    from perdure.cli import remote
+
+    text = remote.cite_remotely(named.identifier, part, style, locale)
+    name = str(named.identifier)
+    here().print_answer(
+        {"identifier": name, "style": style, "locale": locale, "citation": text}, text
     )
 
 

@@ -21,6 +21,7 @@ from perdure.cli.paths import StatedPath
 
 if TYPE_CHECKING:
     from perdure.registry import Registry
+    from perdure.settings import Settings
 
 _JSON = "perdure.json"
 _ROOT = "perdure.registry"
@@ -121,6 +122,20 @@ class Here:
         if not (self.root / settings.FILE).exists():
             return os.environ.get("PERDURE_BASE_URL", "")
         return settings.load_settings(self.root, os.environ).base_url
+
+    def has_registry(self) -> bool:
+        """Return True if there is a registry in the directory."""
+        from perdure import settings
+
+        return (self.root / settings.FILE).exists()
+
+    def load_settings(self) -> Settings:
+        """Return the settings of the registry or, without a registry, those of the environment."""
+        from perdure import settings
+
+        if self.has_registry():
+            return settings.load_settings(self.root, os.environ)
+        return settings.read_table({}, os.environ)
 
     def print_answer(self, value: Any, text: str) -> None:
         """Print one line of data on stdout: `value` with --json, otherwise `text`."""

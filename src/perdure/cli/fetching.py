@@ -257,7 +257,7 @@ def _translate_failures(where: str) -> Iterator[None]:
 def _wrap_response(name: str, response: Any, url: str) -> DeliveredBytes:
     headers: Message = response.headers
     length = headers["Content-Length"]
-    digests = _parse_digests(headers["Repr-Digest"])
+    digests = parse_digests(headers["Repr-Digest"])
     return DeliveredBytes(
         identifier=headers["Content-Location"] or name,
         pieces=_read_pieces(response, url),
@@ -277,7 +277,7 @@ def _read_pieces(response: Any, url: str) -> Iterator[bytes]:
             yield piece
 
 
-def _parse_digests(field: str | None) -> dict[str, str]:
+def parse_digests(field: str | None) -> dict[str, str]:
     """Read a digest field (RFC 9530 section 3) as hexadecimal; empty if it is not valid."""
     try:
         found: Any = http_sf.parse((field or "").encode("ascii"), tltype="dictionary")

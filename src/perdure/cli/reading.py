@@ -47,6 +47,8 @@ def get(
 ) -> None:
     """Write the bytes that IDENTIFIER names to stdout, and check them on the way.
 
+    Without a registry, the resolver of IDENTIFIER is discovered, as 'perdure discover' shows.
+
     If the bytes do not have their promised digest, the command fails, and with --output leaves no
     file. With --json a description of the bytes goes to stdout, so --output is needed.
     """
@@ -70,6 +72,11 @@ def get(
         if isinstance(found, fetching.DeliveredBytes) and found.verdict:
             here().print_note(archived.verdict_sentence(found.verdict))
         _write_delivery(found, output)
+        return
+    if not here().has_registry():
+        from perdure.cli import remote
+
+        _write_delivery(remote.deliver(identifier, part, accept, follow=follow), output)
         return
     with here().open_registry() as registry:
         resolved = registry.reading.resolve(
@@ -146,14 +153,19 @@ def resolve(
     I2Ls  all locations           I2Rs  all that a reader could choose
     I2C   the description         I2Ns  all names of the same resource
 
+    Without a registry, the resolver of IDENTIFIER is discovered and asked.
+
     For a PWID, prints a verdict and the capture that it is about; for a page all its resources, for
     a site all its captures, each with a verdict of its own. For a citation, prints its verdict.
     """
     import msgspec
 
-    from perdure.cli import archived, queries, steps
+    from perdure.cli import archived, queries, remote, steps
     from perdure.model.queries import Redirect, Step, Want
 
+    if not here().has_registry():
+        remote.print_resolved(identifier, want)
+        return
     with here().open_registry() as registry:
         resolved = registry.reading.resolve(
             queries.make_query(

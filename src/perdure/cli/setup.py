@@ -115,7 +115,7 @@ def serve(
 
 
 @click.command(cls=PerdureCommand)
-@click.argument("url")
+@click.argument("url", required=False)
 @click.option(
     "--timeout",
     type=click.FloatRange(min=0.1),
@@ -123,13 +123,25 @@ def serve(
     default=10.0,
     help="Seconds to wait for each answer. Default: 10.",
 )
-def doctor(url: str, timeout: float) -> None:
+def doctor(url: str | None, timeout: float) -> None:
     """Test how proxies change identifiers on their way to the resolver at URL, and how to fix it.
 
-    Exits with 1 if identifiers arrive damaged.
+    Without URL, compare the records that name servers have of each series of this registry with
+    those that 'perdure dns' prints.
+
+    Exits with 1 if identifiers arrive damaged, or if records are missing.
     """
     from perdure.server.protocol.doctor import probe
 
+    if url is None:
+        from perdure.cli.discovering import check_live
+
+        settings = here().load_settings()
+        if not settings.series:
+            raise click.UsageError("give a URL, or run it in a registry that has series")
+        if not check_live(settings, settings.series, timeout):
+            click.get_current_context().exit(exits.FINDINGS)
+        return
     worst = False
     for found in probe(url, timeout=timeout):
         mark = "ok" if found.ok else found.severity

@@ -70,6 +70,7 @@ AREAS = (
     "delegations",
     "depositing",
     "describing",
+    "discovery",
     "exchanging",
     "importing",
     "limits",

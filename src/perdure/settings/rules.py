@@ -173,6 +173,22 @@ def _read_colour(text: str) -> str:
     return text.lower()
 
 
+def read_name_server(text: str) -> str:
+    """The address of a name server, with its port."""
+    from perdure.fetching.discovery.lookups import read_server  # few registries name one
+
+    host, port = read_server(text)
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def read_resolver(text: str) -> str:
+    """A series and the address of its resolver: `oma.eop.gov.us = https://pid.example.org`."""
+    from perdure.fetching.discovery.discovering import read_resolvers  # few registries name one
+
+    ((series, base),) = read_resolvers((text,)).items()
+    return f"{series} = {base}"
+
+
 def read_document(name: str, value: Any) -> str:
     """A rule: the identifier of a document, without version and part, or an empty text."""
     return _read_text(name, value, _read_document_name) if value else ""

@@ -36,9 +36,11 @@ from perdure.settings.rules import (
     read_document,
     read_each,
     read_further_authority,
+    read_name_server,
     read_network,
     read_prefix,
     read_quota,
+    read_resolver,
     read_signers,
     read_template,
 )
@@ -111,6 +113,17 @@ class Settings:
         "names of other authorities that are unknown here: refer (name their public resolvers), "
         "redirect (to the official one) or never",
         allow_words("refer", "redirect", "never"),
+    )
+    resolvers: tuple[str, ...] = _define_setting(
+        (),
+        "resolvers of other series, for 'perdure discover' and commands that need one, such as "
+        "oma.eop.gov.us = https://pid.example.org; *.gov.us is for all series below gov.us",
+        read_each(read_resolver),
+    )
+    name_servers: tuple[str, ...] = _define_setting(
+        (),
+        "name servers that discovery asks, such as 127.0.0.1:5353; none: those of the system",
+        read_each(read_name_server),
     )
     basic_authentication: str = _define_setting(
         "https",

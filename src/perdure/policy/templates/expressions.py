@@ -18,7 +18,8 @@ The expression must match the complete text, as in Java's `matches`, whose synta
 the Handle System use: literals, `.`, classes, `\d \w \s`, groups, `|`, `* + ? {m,n}` and their
 reluctant forms.
 
-What must stay true: `match` never takes more than `MOST_STEPS` steps.
+What must stay true: a match never takes more than `MOST_STEPS` steps, or as many for each character
+of a longer text that a caller allows.
 """
 
 from __future__ import annotations
@@ -72,7 +73,19 @@ class Expression(msgspec.Struct, frozen=True):
 
     def match_text(self, text: str) -> tuple[str, ...] | None:
         """The complete match and its groups (empty for an unused group), or None."""
-        if len(text) > LONGEST_TEXT:
+        pairs = self.match_spans(text)
+        if pairs is None:
+            return None
+        return (text, *(text[a:b] if 0 <= a <= b else "" for a, b in pairs))
+
+    def match_spans(
+        self, text: str, longest: int = LONGEST_TEXT
+    ) -> tuple[tuple[int, int], ...] | None:
+        """The places of the groups of a complete match, or None; (-1, -1) for an unused group.
+
+        A text of more than `longest` characters does not match.
+        """
+        if len(text) > longest:
             return None
         marks: tuple[int, ...] = (-1,) * (2 * self._groups)
         threads = self._follow_forks([(0, marks)], 0)
@@ -89,8 +102,7 @@ class Expression(msgspec.Struct, frozen=True):
                 return None
         for place, marks in threads:
             if place == len(self._program):
-                pairs = zip(marks[::2], marks[1::2], strict=True)
-                return (text, *(text[a:b] if 0 <= a <= b else "" for a, b in pairs))
+                return tuple(zip(marks[::2], marks[1::2], strict=True))
         return None
 
     def _follow_forks(

@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 import msgspec
 
+from perdure.reading.delegations import describe_delegation
 from perdure.reading.statements import SeriesStatement, make_statement
 from perdure.server.common.answers import Answer, join_links, make_answer, write_link
 from perdure.server.common.request import Request
@@ -53,6 +54,10 @@ def _write_series(service: Service, request: Request) -> bytes:
         "series": [_show_series(service, base, one) for one in statement.series],
         "authorities": [
             {"scheme": one.scheme, "authority": one.name} for one in statement.authorities
+        ],
+        "delegations": [
+            describe_delegation(one, registry.delegations.today)
+            for one in registry.delegations.list_in_force()
         ],
         "changes": f"{base}/changes",
         "oai": f"{base}/oai",
