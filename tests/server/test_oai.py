@@ -11,7 +11,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -19,12 +21,14 @@ import pytest
 from lxml import etree
 from tests.server.deployment import SERIES, Deployment, deployed, text
 
+import perdure
 from perdure.ids import parse
 from perdure.metadata import dublin_core
 from perdure.metadata.datacite_words import NAMESPACE as DATACITE
 from perdure.metadata.xml_text import validate_record
 from perdure.model.commands import Restrict, Withdraw
 from perdure.model.reading_rules import Access, ReadingRule
+from perdure.server.apis.oai.requests import read_request
 
 PYTHON = Path(__file__).parents[2] / ".peers" / "bin" / "python"
 PERDURE = [sys.executable, "-m", "perdure.cli"]
@@ -356,3 +360,57 @@ def test_sickle_harvests_everything(repository: Repository) -> None:
     assert found["formats"] == ["oai_dc", "datacite"]
     assert f"pdi:{SERIES}" in found["sets"]
     assert "Reaped with a sickle" in found["titles"]
+
+
+SCYTHE = """
+import json, sys
+from oaipmh_scythe import Scythe
+with Scythe(sys.argv[1]) as scythe:
+    print(json.dumps([one.header.identifier for one in scythe.list_records()]))
+"""
+
+
+@pytest.mark.skipif(
+    not (PYTHON.parent.parent / "lib").exists()
+    or not any((PYTHON.parent.parent / "lib").glob("*/site-packages/oaipmh_scythe")),
+    reason="oaipmh-scythe is not installed (.peers)",
+)
+def test_scythe_harvests_everything(repository: Repository) -> None:
+    mint(repository.site, "for the scythe", metadata={"title": "Reaped with a scythe"})
+    done = subprocess.run(
+        [PYTHON, "-c", SCYTHE, f"{repository.site.base}/oai"],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    expected = [name_of(one) for one in repository.list_headers() if not one.get("status")]
+    assert [one for one in json.loads(done.stdout) if one in expected] == expected
+
+
+def test_a_sparse_set_is_searched_by_several_requests(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ "503 Service unavailable – a Retry-After period is specified" (section 3.1.2.2)."""
+    from perdure.errors.servers import SearchUnfinished
+    from perdure.reading import harvest
+    from perdure.server.apis.oai.harvesting import MOST_PAGES, _Harvesting
+
+    monkeypatch.setattr(harvest, "MOST_CHANGES", 2)
+    with perdure.open(tmp_path / "registry", create=True, series=(SERIES, "rare.a.us")) as registry:
+        registry.mint(b"first", authority=SERIES)
+        for _ in range(4 * MOST_PAGES):
+            registry.mint(b"again", authority=SERIES)
+        rare = registry.mint(b"rare", authority="rare.a.us")
+        service = SimpleNamespace(registry=registry, settings=registry.settings)
+        asked = read_request(
+            [("verb", "ListIdentifiers"), ("metadataPrefix", "oai_dc"), ("set", "pdi:rare.a.us")]
+        )
+        tried, found = 0, ""
+        while not found:
+            tried += 1
+            assert tried < 10
+            with suppress(SearchUnfinished):
+                found = _Harvesting(service, "https://a.example", asked).answer_verb()  # type: ignore[arg-type]  # what it needs
+        assert tried > 1
+        assert str(parse(str(rare.identifier)).resource) in found
+        assert registry.harvest.progress == {}

@@ -78,3 +78,18 @@ class BytesElsewhere(IdentifierQuoted, Unavailable):
     """The bytes of the identifier are not held here, but it may have a location."""
 
     reason = "its bytes are not held here"
+
+
+class SearchUnfinished(Unavailable):
+    """A harvester asked for a set with few records among very many changes.
+
+    The search stopped after a share of them, and the same request goes on from there.
+    """
+
+    set: str
+    mend = "repeat the request: it goes on where this one stopped"
+    reason = "more changes had to be searched than one request may"
+
+    @property
+    def what(self) -> str:
+        return f"the list of the set {quote(self.set)}" if self.set else "the list"

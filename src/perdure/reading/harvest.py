@@ -17,7 +17,9 @@ its own length, and one look at each change in between.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import islice
 from typing import Annotated, NamedTuple
 
@@ -38,9 +40,12 @@ from perdure.reading.resolved import (
 from perdure.reading.scanning import ScannedRecord, scan_readable
 from perdure.storage.ports import Records
 
+_KEPT = 600.0  # seconds
+_SEVERAL = 2
 _AT_ONCE = 256  # changes, or records of one change, read together
 MOST_CHANGES = 200_000
 """Changes looked at for one page, so that a set without new records cannot take long."""
+_LAST_KEY = "\U0010ffff"
 _CLOSED = (Forbidden, Unauthenticated, LegallyUnavailable)
 _Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 62)]
 KeyRange = tuple[str, str]
@@ -79,6 +84,9 @@ class Harvest:
     def __init__(self, records: Records, reading: ReadDoor) -> None:
         self._records = records
         self._reading = reading
+        self._runs: tuple[float, tuple[str, ...]] = (0.0, ())
+        self.progress: dict[object, HarvestPlace | None] = {}
+        """For searches of sparse sets that one request did not finish: the place reached."""
 
     def find_earliest(self) -> str | None:
         """Return the time of the first change, or None if nothing was ever written."""
@@ -155,6 +163,47 @@ class Harvest:
                 if names is None or names.covers_resource(name):
                     shown = self._show_record(name, record, change, reader)
                     found += [] if shown is None else [shown]
+        return found
+
+    def list_range(
+        self, low: str, end: str | None, *, limit: int, reader: Reader = PUBLIC_READER
+    ) -> list[HarvestedRecord]:
+        """List the records with low <= key < end that the reader may read, in the order of keys.
+
+        At most `limit` records are looked at. Withdrawn ones are left out; the date is that of the
+        last revision.
+        """
+        found: list[HarvestedRecord] = []
+        rows, _ = scan_readable(self._records, low, end, limit=limit)
+        for row in rows:
+            if not isinstance(row, ScannedRecord) or row.record.tombstone is not None:
+                continue
+            with suppress(*_CLOSED, NotFound):
+                resolved = self._reading.resolve(Query(identifier=row.name, reader=reader))
+                if row.record.versions or row.record.locations or row.record.about:
+                    found.append(HarvestedRecord(row.name, row.record.at, resolved))
+        return found
+
+    def list_runs(self, size: int, most: int) -> tuple[str, ...]:
+        """Return the first key of each run of about `size` records, in order; at most `most`.
+
+        They are kept for a while if there are several: new records make a run longer.
+        """
+        until, known = self._runs
+        if time.monotonic() >= until or len(known) < _SEVERAL:
+            known = tuple(self._walk_runs(size, most))
+            self._runs = time.monotonic() + _KEPT, known
+        return known
+
+    def _walk_runs(self, size: int, most: int) -> list[str]:
+        found: list[str] = []
+        low: str | None = self._records.find_first_key("", _LAST_KEY)
+        while low is not None and len(found) < most:
+            found.append(low)
+            lines = self._records.scan_lines(low, None, limit=size + 1)
+            rows = self._records.scan_records(low, None, limit=size + 1) if lines is None else lines
+            following = rows[size][0] if len(rows) > size else None
+            low = following if following is not None and following > low else None
         return found
 
     # changes

@@ -18,6 +18,12 @@ A request is about a page of the server or about an identifier; identifiers have
     GET HEAD  /timegate/<uri>                                   memento.find_memento
     GET HEAD  /timemap/<form>/<uri>                             memento.list_mementos
     GET HEAD  /replay/<time>/<uri>                              replay.replay_capture
+    GET HEAD  /robots.txt                                       sitemaps.show_robots
+    GET HEAD  /sitemap.xml                                      sitemaps.show_sitemap
+    GET HEAD  /.well-known/resourcesync                         sitemaps.show_capabilities
+    GET HEAD  /resourcesync/capabilitylist.xml                  sitemaps.show_capabilities
+    GET HEAD  /resourcesync/resourcelist.xml                    sitemaps.show_resources
+    GET HEAD  /resourcesync/changelist.xml                      sitemaps.show_changes
     GET HEAD  /oai?verb=<verb>                                  harvesting.answer_harvester
     POST      /oai                                              harvesting.answer_harvester
     GET HEAD  /feed.atom?about=<set>                            feeds.answer_feed

@@ -95,6 +95,8 @@ async def show_catalog(_service: Service, request: Request) -> Answer:
         link("/uri-res/N2R", "text/uri-list", "THTTP (RFC 2169)"),
         link("/api/handles", json, "Handle API"),
         link("/oai?verb=Identify", "text/xml", "OAI-PMH 2.0"),
+        link("/.well-known/resourcesync", "application/xml", "ResourceSync"),
+        link("/sitemap.xml", "application/xml", "sitemap"),
         link("/feed.atom", "application/atom+xml", "the latest changes"),
         link("/changes", "application/jsonl", "numbered changes"),
     )

@@ -8,7 +8,7 @@ So the schemas here let everything pass; `x-oai-pmh` says what the protocol allo
 from __future__ import annotations
 
 from perdure import errors
-from perdure.server.apis import feeds
+from perdure.server.apis import feeds, sitemaps
 from perdure.server.apis.oai import harvesting
 from perdure.server.apis.oai.requests import VERBS
 from perdure.server.routes.model import (
@@ -16,6 +16,7 @@ from perdure.server.routes.model import (
     TEXT,
     AnswerShape,
     BodyShape,
+    Handler,
     Parameter,
     Route,
 )
@@ -27,7 +28,67 @@ _ANSWER = AnswerShape(
     status=200, text="The answer, or an error of the protocol.", content={"text/xml": TEXT}
 )
 
+_PART = Parameter(
+    name="part",
+    text="a part of a list that has several",
+    schema={"type": "string", "pattern": "^[0-9]{1,5}$"},
+    listed=False,
+)
+
+
+def _make_list_route(pattern: str, handler: Handler, operation: str, text: str) -> Route:
+    """Make the route of a list in the form of sitemaps."""
+    has_parts = handler in (sitemaps.show_sitemap, sitemaps.show_resources)
+    return Route(
+        methods=("GET", "HEAD"),
+        pattern=pattern,
+        handler=handler,
+        operation=operation,
+        text=text,
+        section="pages",
+        parameters=(_PART,) if has_parts else (),
+        answers=(AnswerShape(status=200, text="The list.", content={sitemaps.XML: TEXT}),),
+        problems=(errors.InvalidRequest,) if has_parts else (),
+    )
+
+
 HARVESTING = (
+    Route(
+        methods=("GET", "HEAD"),
+        pattern=sitemaps.ROBOTS,
+        handler=sitemaps.show_robots,
+        operation="showRobots",
+        text="the rules for crawlers (RFC 9309)",
+        section="pages",
+        answers=(AnswerShape(status=200, text="The rules.", content={"text/plain": TEXT}),),
+    ),
+    _make_list_route(
+        sitemaps.SITEMAP, sitemaps.show_sitemap, "showSitemap", "all names, for search engines"
+    ),
+    _make_list_route(
+        sitemaps.SOURCE,
+        sitemaps.show_capabilities,
+        "showSyncSource",
+        "the beginning of [ResourceSync](harvesting.md#resourcesync)",
+    ),
+    _make_list_route(
+        sitemaps.CAPABILITIES,
+        sitemaps.show_capabilities,
+        "showSyncCapabilities",
+        "the lists of ResourceSync",
+    ),
+    _make_list_route(
+        sitemaps.RESOURCES,
+        sitemaps.show_resources,
+        "listSyncResources",
+        "all documents that are held here, with their digests",
+    ),
+    _make_list_route(
+        sitemaps.CHANGES,
+        sitemaps.show_changes,
+        "listSyncChanges",
+        "the documents that changed last, the deleted ones among them",
+    ),
     Route(
         methods=("GET", "HEAD"),
         pattern=harvesting.PAGE,
@@ -47,6 +108,7 @@ HARVESTING = (
         ),
         answers=(_ANSWER,),
         extensions=_PROTOCOL,
+        problems=(errors.Unavailable,),
     ),
     Route(
         methods=("POST",),
@@ -61,7 +123,7 @@ HARVESTING = (
         ),
         answers=(_ANSWER,),
         extensions=_PROTOCOL,
-        problems=(errors.TooLarge, errors.DigestMismatch, errors.Incomplete),
+        problems=(errors.TooLarge, errors.DigestMismatch, errors.Incomplete, errors.Unavailable),
     ),
     Route(
         methods=("GET", "HEAD"),

@@ -5,7 +5,8 @@ is divided into pages; the token of a page names the place after it. The pages a
 because a page of metadata takes milliseconds.
 
 What must stay true: harvesters see what the public sees: nothing closed, and of a withdrawn record
-only that it was withdrawn. Every request of the protocol is answered with status 200.
+only that it was withdrawn. All answers have status 200, but that to a search which takes too long
+(503).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from perdure.errors import Conflict, MalformedIdentifier, UnknownScheme
+from perdure.errors.servers import SearchUnfinished
 from perdure.ids import parse
 from perdure.metadata import datacite_words, dublin_core, write_record
 from perdure.model.timestamps import format_timestamp
@@ -40,6 +42,12 @@ from perdure.server.resource.planning import read_whole_body
 PAGE = "/oai"
 HEADERS, RECORDS, SETS = 500, 100, 500
 """Entries of a page."""
+MOST_PAGES = 5
+"""Empty pages, each of `MOST_CHANGES` changes, that one request reads. A set without new records is
+searched by several requests then: the protocol has no list without records, but a server that asks
+to come again (section 3.1.2.2)."""
+_MOST_KEPT = 100
+"""Searches that are kept unfinished, the newest ones."""
 _LONGEST_FORM = 8192  # bytes
 _NOT_STORED = (b"cache-control", b"no-cache")
 
@@ -170,9 +178,16 @@ class _Harvesting:
     def _read_page(
         self, place: HarvestPlace | None, ranges: tuple[KeyRange, ...] | None, limit: int
     ) -> HarvestPage:
-        """Read the next page that is not empty, or the last one. Raises HarvestError."""
+        """Read the next page that is not empty, or the last one.
+
+        Raises HarvestError, or SearchUnfinished after `MOST_PAGES` empty pages. The place is kept,
+        so that the same request goes on from there.
+        """
         asked = self._asked
-        while True:
+        progress = self._harvest.progress
+        known = (asked.set, asked.since, asked.until, place)
+        place = progress.pop(known, place)
+        for _ in range(MOST_PAGES):
             try:
                 page = self._harvest.list_page(
                     place,
@@ -187,6 +202,10 @@ class _Harvesting:
             place = page.following
             if page.records or place is None:
                 return page
+        while len(progress) >= _MOST_KEPT:
+            progress.pop(next(iter(progress)), None)
+        progress[known] = place
+        raise SearchUnfinished(set=asked.set)
 
     def _list_sets(self) -> str:
         """List the schemes, the authorities, and the years of series. Raises HarvestError."""
