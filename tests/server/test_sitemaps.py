@@ -117,7 +117,7 @@ def test_a_long_list_has_parts(site: Deployment, names: dict[str, str]) -> None:
 @pytest.mark.parametrize("path", [sitemaps.SITEMAP, sitemaps.RESOURCES])
 def test_parts_that_do_not_exist(site: Deployment, path: str) -> None:
     assert list_addresses(read(site, f"{path}?part=99")) == []
-    for wrong in ("x", "-1", "1000000", "%00"):
+    for wrong in ("x", "-1", "1000000", "%00", ""):
         problem(site.get(f"{path}?part={wrong}"), 400, "invalid-request")
 
 

@@ -107,7 +107,8 @@ async def _answer(
 
 def _read_run(request: Request) -> int | None:
     """Return the number of the requested part, or None. Raises InvalidRequest."""
-    text = Parameters(parse_qsl(request.target.question or "")).get("part")
+    asked = Parameters(parse_qsl(request.target.question or "", keep_blank_values=True))
+    text = asked.get("part")
     if text is None:
         return None
     if not (text.isascii() and text.isdigit() and len(text) < 6):
