@@ -6,6 +6,8 @@ from it is deleted".
 
 from __future__ import annotations
 
+import struct
+from collections import Counter
 from contextlib import closing
 from pathlib import Path
 
@@ -51,6 +53,39 @@ def test_nothing_is_left_as_soon_as_the_command_ends(
     assert list_files_with(root, found) == []
     assert shell.lines("search", "hexameters") != [], "the other document is still found"
     shell.run("search", "nightingale", code=10)
+
+
+@pytest.mark.parametrize("act", ["withdraw", "erase"])
+def test_no_fingerprint_is_left_as_soon_as_the_command_ends(
+    shell: Shell, root: Path, place: Path, act: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a run of two documents, only the other one's are left, and it is still found."""
+    monkeypatch.setenv("PERDURE_ERASURE_PERSONS", "1")
+    words = [f"word{number}" for number in range(200)]
+    (place / "gone.txt").write_text(" ".join(words))
+    (place / "kept.txt").write_text(" ".join(reversed(words)))
+    gone, kept = (
+        shell.lines("mint", name, "--series", SERIES)[0] for name in ("gone.txt", "kept.txt")
+    )
+    shell.run("index")
+    (before,) = count_postings(root)
+    assert len(before) == 2
+    shell.run(act, gone, "--reason", "a court order")
+    (after,) = count_postings(root)
+    assert set(after) - {0} == set(before) - {min(before)}
+    (place / "sought.txt").write_text(" ".join(list(reversed(words))[20:80]))
+    found = shell.run("quotes", "find", "sought.txt").stdout
+    assert kept in found
+    assert gone not in found
+
+
+def count_postings(root: Path) -> list[Counter[int]]:
+    """For each run, how many fingerprints each document has: the second of three numbers."""
+    found = []
+    for path in sorted((root / "followers/quotations").glob("*.run")):
+        data = path.read_bytes()[8 + 257 * 8 :]
+        found.append(Counter(document for _, document, _ in struct.iter_unpack("<III", data)))
+    return [one for one in found if one]
 
 
 def test_an_index_that_was_never_made_is_not_made(shell: Shell, root: Path, letter: Path) -> None:

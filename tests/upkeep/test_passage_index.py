@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import struct
 from collections import Counter
 from pathlib import Path
 
@@ -22,10 +23,17 @@ from perdure.model.queries import PUBLIC_READER
 from perdure.model.reading_rules import Access, ReadingRule
 from perdure.model.records import Record
 from perdure.upkeep.changes.following import catch_up
+from perdure.upkeep.quotations import FILE
 from perdure.upkeep.quotations.finding import MOST_PLACES, FoundPassage, find_passages
 from perdure.upkeep.quotations.fingerprints import WORDS, Match
-from perdure.upkeep.quotations.passage_index import FILE, RUNS, PassageIndex
-from perdure.upkeep.quotations.runs import FingerprintRun, Postings, merge_runs, write_run
+from perdure.upkeep.quotations.passage_index import RUNS, PassageIndex
+from perdure.upkeep.quotations.runs import (
+    FingerprintRun,
+    Postings,
+    blank_postings,
+    merge_runs,
+    write_run,
+)
 from perdure.upkeep.quotations.words import FoldedWords, fold_text
 
 SENTENCE = " ".join(f"word{number}" for number in range(15))
@@ -236,8 +244,10 @@ def test_a_document_without_readable_text_is_noted_until_its_record_changes(
     index.close()
 
 
-def read_runs(desk: Desk) -> bytes:
-    return b"".join(one.read_bytes() for one in sorted((desk.root / RUNS).glob("*.run")))
+def read_runs(desk: Desk) -> list[tuple[int, int, int]]:
+    """The low bits, the document and the place of each posting, behind 8 bytes and 257 offsets."""
+    runs = [one.read_bytes() for one in sorted((desk.root / RUNS).glob("*.run"))]
+    return sorted(row for run in runs for row in struct.iter_unpack("<III", run[8 + 257 * 8 :]))
 
 
 def test_the_fingerprints_of_a_withdrawn_document_are_deleted_from_the_files(desk: Desk) -> None:
@@ -250,7 +260,9 @@ def test_the_fingerprints_of_a_withdrawn_document_are_deleted_from_the_files(des
     assert read_runs(desk) != before
     desk.withdraw(f"{TODAY}/2")
     list_rows(desk)
-    assert read_runs(desk) == before
+    assert [one for one in read_runs(desk) if one[1]] == before
+    others = {low for low, _, _ in before} | {0}
+    assert {low for low, _, _ in read_runs(desk)} <= others, "nor a fingerprint that only it had"
 
 
 def test_runs_are_merged_and_their_number_grows_slowly(desk: Desk) -> None:
@@ -302,11 +314,11 @@ def test_a_passage_longer_than_a_window_is_found_as_one(
     assert (found.words, found.their_start) == (9000, len("before "))
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_a_run_has_the_postings_that_were_written_and_merged(tmp_path: Path, seed: int) -> None:
+def write_runs(directory: Path, seed: int) -> list[tuple[int, int, int]]:
+    """Write runs of random postings of the documents 1, 2 and 3, one in each, and return them."""
     choose = np.random.default_rng(seed)
     stored = []
-    for number in range(3):
+    for number in (1, 2, 3):
         count = int(choose.integers(1, 500))
         columns = choose.integers(0, 32, count).astype(np.uint64) << np.uint64(35)
         postings = Postings(
@@ -314,18 +326,46 @@ def test_a_run_has_the_postings_that_were_written_and_merged(tmp_path: Path, see
             np.full(count, number, dtype=np.uint32),
             np.arange(count, dtype=np.uint32),
         )
-        assert write_run(tmp_path / f"{number}", postings) == count
+        assert write_run(directory / f"{number}", postings) == count
         stored.append(postings)
-    merged = [FingerprintRun(tmp_path / f"{number}") for number in range(3)]
-    kept = [(*row,) for one in stored for row in zip(*(c.tolist() for c in one), strict=True)]
-    kept = [row for row in kept if row[1] != 1]
-    assert merge_runs(tmp_path / "all", merged, {1}) == len(kept)
-    run = FingerprintRun(tmp_path / "all")
+    return [(*row,) for one in stored for row in zip(*(c.tolist() for c in one), strict=True)]
+
+
+def check_run(path: Path, kept: list[tuple[int, int, int]]) -> None:
+    """Find each fingerprint of a run with exactly the documents and places that have it."""
+    run = FingerprintRun(path)
     for wanted in {row[0] for row in kept} | {7, (1 << 40) - 1}:
         (start,), (stop,) = run.find_bounds(np.array([wanted], dtype=np.uint64))
         documents, places = run.read_postings(np.arange(start, stop))
         found = sorted(zip(documents.tolist(), places.tolist(), strict=True))
-        assert found == sorted(row[1:] for row in kept if row[0] == wanted)
+        expected = sorted(row[1:] for row in kept if row[0] == wanted)
+        assert [one for one in found if one[0]] == expected
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_run_has_the_postings_that_were_written_and_merged(tmp_path: Path, seed: int) -> None:
+    stored = write_runs(tmp_path, seed)
+    merged = [FingerprintRun(tmp_path / f"{number}") for number in (1, 2, 3)]
+    kept = [row for row in stored if row[1] != 2]
+    assert merge_runs(tmp_path / "all", merged, {2}) == len(kept)
+    check_run(tmp_path / "all", kept)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_run_has_all_postings_but_those_that_were_overwritten(tmp_path: Path, seed: int) -> None:
+    """The others are found as before, and the next merge drops what is left of them."""
+    stored = write_runs(tmp_path, seed)
+    merge_runs(tmp_path / "all", [FingerprintRun(tmp_path / name) for name in "123"])
+    kept = [row for row in stored if row[1] != 2]
+    for _ in range(2):
+        blank_postings(tmp_path / "all", {2, 7})
+        check_run(tmp_path / "all", kept)
+    blank_postings(tmp_path / "1", {1})
+    assert FingerprintRun(tmp_path / "1").count == sum(row[1] == 1 for row in stored)
+    assert merge_runs(tmp_path / "again", [FingerprintRun(tmp_path / "all")]) == len(kept)
+    check_run(tmp_path / "again", kept)
+    assert merge_runs(tmp_path / "none", [FingerprintRun(tmp_path / "1")]) == 0
+    blank_postings(tmp_path / "none", {1})
 
 
 def refuse_text(source: object) -> None:

@@ -5,3 +5,8 @@ passages have equal ones, and extends what they point to. Both are pure. `passag
 fingerprints of all held texts and follows the changes; `finding` looks a text up in it, and
 compares what it finds.
 """
+
+from pathlib import Path
+
+FILE = Path("followers", "quotations.sqlite")
+"""The index of passages. The module that reads it needs numpy."""

@@ -4,8 +4,8 @@ How it works: `followers/quotations.sqlite` has a row for each held document
 (`perdure.upkeep.changes.document_index`). The fingerprints are in runs
 (`perdure.upkeep.quotations.runs`), 12 bytes each, in the directory `followers/quotations`; the
 database lists the runs that count. The fingerprints of a page of changes are collected, and written
-as runs before the transaction is committed. The runs that contain a document that was withdrawn or
-erased are written again without it.
+as runs before the transaction is committed. Those of a document that was withdrawn or erased are
+overwritten.
 
 What must stay true: you may delete the files at any time; the next run makes them again. The index
 contains no text. What it finds is a hint only (`perdure.upkeep.quotations.finding` compares it).
@@ -24,18 +24,19 @@ from perdure.registry import Registry
 from perdure.storage.durable import sync_directory
 from perdure.storage.ports import Records
 from perdure.upkeep.changes.document_index import DOCUMENTS, DocumentIndex, HeldDocument
+from perdure.upkeep.quotations import FILE
 from perdure.upkeep.quotations.fingerprints import CHARACTERS, WORDS, Fingerprints
 from perdure.upkeep.quotations.runs import (
     FingerprintRun,
     Postings,
     RunUnreadable,
+    blank_postings,
     merge_runs,
     write_run,
 )
 from perdure.upkeep.quotations.texts import list_prints, open_compared_text
 from perdure.upkeep.quotations.words import Numbers, Places
 
-FILE = Path("followers", "quotations.sqlite")
 RUNS = Path("followers", "quotations")
 _MOST_FRESH = 4_000_000  # fingerprints that are collected before they are written
 _GROWTH = 2  # a run is merged with the smaller ones unless it is this many times as long as all
@@ -175,12 +176,11 @@ class PassageIndex(DocumentIndex):
             self._rewrite_runs(kind, rows[:merged])
 
     def _purge_gone(self) -> None:
-        """Write the runs again that may contain a document that is gone."""
+        """Overwrite the fingerprints of the documents that are gone."""
         for row in self._list_runs():
-            if row.number in self._rewritten:
-                continue
-            if any(row.first <= number <= row.last for number in self._gone):
-                self._rewrite_runs(row.kind, [row])
+            gone = {number for number in self._gone if row.first <= number <= row.last}
+            if gone and row.number not in self._rewritten:
+                blank_postings(self._name_run(row.number), gone)
 
     def _rewrite_runs(self, kind: str, rows: Sequence[_RunRow]) -> None:
         """Replace runs by one, without the documents that are gone."""

@@ -1,4 +1,4 @@
-"""Runs: sorted, immutable files of fingerprints, merged as in a log-structured merge tree.
+"""Runs: sorted files of fingerprints, merged as in a log-structured merge tree.
 
 How it works: a posting says that a document has a fingerprint at a place. New postings are written
 to a run of their own. Runs of similar size are merged into one, so that their number grows with the
@@ -9,8 +9,12 @@ binary search in a mapped file.
     posting   = low 32 bits of the fingerprint, document, place (4 bytes each, little-endian)
     offset n  = the number of postings whose fingerprint has less than n in its high 8 bits
 
-What must stay true: a run never changes after `write_run` has returned, and is durable by then. A
-merge needs memory for 1/256 of its postings.
+To write a large run again takes long, so the postings of a document that is gone are overwritten in
+their places: with the fingerprint before them, which keeps the order, and with document 0, which is
+none. The next merge drops them.
+
+What must stay true: only `blank_postings` changes a run after `write_run` has returned, and it is
+durable by then. A merge needs memory for 1/256 of its postings.
 """
 
 from __future__ import annotations
@@ -30,6 +34,7 @@ _BUCKETS = 256
 _LOW = np.uint64(32)
 _HEAD = len(_MAGIC) + (_BUCKETS + 1) * 8
 _POSTING = np.dtype([("low", "<u4"), ("document", "<u4"), ("place", "<u4")])
+_NONE = 0  # the number of no document
 _Rows = NDArray[np.void]
 _Bounds = NDArray[np.int64]
 
@@ -93,7 +98,11 @@ class FingerprintRun:
 
     def read_bucket(self, number: int) -> _Rows:
         """Return the postings whose fingerprints have this number in their high 8 bits."""
-        return self._rows[self._offsets[number] : self._offsets[number + 1]]
+        return self._rows[self.find_bucket(number)]
+
+    def find_bucket(self, number: int) -> slice:
+        """Return where these postings are."""
+        return slice(self._offsets[number], self._offsets[number + 1])
 
 
 def write_run(path: Path, postings: Postings) -> int:
@@ -109,19 +118,33 @@ def write_run(path: Path, postings: Postings) -> int:
     return _write_buckets(path, (rows[start:stop] for start, stop in pairs))
 
 
+def blank_postings(path: Path, gone: Iterable[int]) -> None:
+    """Overwrite the postings of the documents that are gone. It can be repeated. Raises OSError."""
+    removed = np.fromiter(gone, dtype=np.uint32)
+    run = FingerprintRun(path)
+    if not run.count:
+        return
+    rows = np.memmap(path, dtype=_POSTING, mode="r+", offset=_HEAD)
+    for number in range(_BUCKETS):
+        bucket = rows[run.find_bucket(number)]
+        at = np.flatnonzero(np.isin(bucket["document"], removed))
+        for one in at.tolist():  # in order: the posting before may be overwritten, too
+            bucket[one] = (bucket["low"][one - 1] if one else 0, _NONE, 0)
+    rows.flush()
+
+
 def merge_runs(path: Path, runs: Sequence[FingerprintRun], gone: Iterable[int] = ()) -> int:
     """Write the postings of several runs to a new one, without those of the documents that are
     gone. Return their number. Raises OSError.
     """
-    removed = np.fromiter(gone, dtype=np.uint32)
+    removed = np.fromiter((_NONE, *gone), dtype=np.uint32)
     return _write_buckets(path, _merge_buckets(runs, removed))
 
 
 def _merge_buckets(runs: Sequence[FingerprintRun], removed: Places) -> Iterator[_Rows]:
     for number in range(_BUCKETS):
         rows = np.concatenate([one.read_bucket(number) for one in runs])
-        if len(removed):
-            rows = rows[~np.isin(rows["document"], removed)]
+        rows = rows[~np.isin(rows["document"], removed)]
         yield rows[np.argsort(rows["low"], kind="stable")]
 
 
