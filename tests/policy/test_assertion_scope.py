@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from perdure.ids import parse
-from perdure.policy.assertion_scope import find_scope
+from perdure.policy.assertion_scope import find_scope, find_scope_of_alias
 
 SERIES = "pdi://oma.eop.gov.us/"
 DAY = f"{SERIES}1994/03/21/"
@@ -40,6 +40,28 @@ DAY = f"{SERIES}1994/03/21/"
 )
 def test_scopes(about: str, asked: str, scope: str | None) -> None:
     assert find_scope(parse(DAY + about), parse(DAY + asked)) == scope
+
+
+@pytest.mark.parametrize(
+    ("about", "asked", "scope"),
+    [
+        ("7", "1", "same"),
+        ("7", "1.text.1", "whole"),
+        ("7", "1.text.1#char=3,5", "whole"),
+        ("7.text.1#char=3,5", "1", "part"),
+        ("7.text.1#char=3,5", "1.text.1", None),
+        ("7.text.1#char=3,5", "1.text.1#char=3,5", None),
+        ("8", "1", None),
+    ],
+)
+def test_scopes_of_an_alias(about: str, asked: str, scope: str | None) -> None:
+    alias = parse(f"{DAY}7")
+    assert find_scope_of_alias(parse(DAY + about), parse(DAY + asked), alias) == scope
+
+
+def test_a_set_that_an_alias_belongs_to_is_one_of_each_version() -> None:
+    alias, series = parse("pdi://a.us/1994/03/21/7"), parse("pdi://a.us/")
+    assert find_scope_of_alias(series, parse(f"{DAY}1.text.1"), alias) == "set"
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from perdure.errors import NoSuchVersion, NotFound, PartOutOfRange
 from perdure.errors.assertions import ConjunctionMalformed, RetractionForeign
 from perdure.ids import parse
 from perdure.model.assertions import MEDIA_TYPE, write_assertion
-from perdure.model.commands import Restrict
+from perdure.model.commands import Alias, Restrict
 from perdure.model.queries import LOCAL_READER, Fetch, Query
 from perdure.model.reading_rules import Access, ReadingRule
 from perdure.reading import assertions
@@ -66,6 +66,25 @@ def test_an_assertion_is_a_document_found_by_what_it_is_about(letter: Desk) -> N
     assert find_names(letter, f"{TODAY}/2") == find_names(letter, "hdl:1839/x") == [about_both]
     assert letter.record(NAME) == before
     assert [(one.by, one.retracted_by) for one in list_about(letter, PART)] == [("ann", ())] * 2
+
+
+def test_an_assertion_about_an_alias_is_about_the_resource_and_the_reverse(letter: Desk) -> None:
+    other = "hdl:1839/letter"
+    early = store(letter, other)  # before it is an alias
+    whole, part = store(letter, NAME), store(letter, PART)
+    assert find_names(letter, other) == [early]
+    letter.registry.door.execute_command(Alias(identifier=parse(NAME), other=parse(other)))
+    for name in (NAME, other):
+        assert find_names(letter, name) == [early, whole, part]
+        assert [str(one.scope) for one in list_about(letter, name)] == ["same", "same", "part"]
+    assert [str(one.scope) for one in list_about(letter, f"{NAME}.text.1")] == [
+        "whole",
+        "whole",
+        "part",
+    ]
+    rule = ReadingRule(about=other, access=Access.CLOSED)
+    letter.registry.door.execute_command(Restrict(rule=rule))
+    assert find_names(letter, NAME) == [whole, part], "it tells nothing of what is closed"
 
 
 def test_a_retraction_by_the_same_actor_marks_an_assertion(letter: Desk) -> None:

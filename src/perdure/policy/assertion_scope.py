@@ -78,6 +78,26 @@ def _compare_parts(about: Identifier, asked: Identifier) -> AssertionScope | Non
     return _OF_PARTS.get(relate_parts(one, other))
 
 
+def find_scope_of_alias(
+    about: Identifier, asked: Identifier, alias: Identifier
+) -> AssertionScope | None:
+    """Return the same if the resource of `asked` is also called `alias`.
+
+    An assertion about the alias is about the complete resource. One about a part of the alias is
+    found only for the resource, because the same text after another name may mean another part.
+
+    >>> from perdure.ids import parse
+    >>> asked, alias = parse("pdi://oma.eop.gov.us/1994/03/21/1.text.1"), parse("doi:10.1000/1")
+    >>> find_scope_of_alias(alias, asked, alias), find_scope_of_alias(alias, asked.resource, alias)
+    (<AssertionScope.WHOLE: 'whole'>, <AssertionScope.SAME: 'same'>)
+    """
+    scope = find_scope(about, alias)
+    if asked == asked.resource or scope in (None, AssertionScope.SET):
+        return scope
+    around = (AssertionScope.SAME, AssertionScope.WHOLE)
+    return AssertionScope.WHOLE if scope in around else None
+
+
 def _find_part(name: Identifier) -> Selector | None:
     known = formats.find_media_type(name.format) if name.format else None
     try:

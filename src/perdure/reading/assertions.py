@@ -3,7 +3,8 @@
 How it works: an assertion is a document of its own; its record has the names that it is about as
 targets (`Record.targets`), and is found by them and, if they are parts, by their places
 (`perdure.model.target_references`). What a target has to do with the requested name says
-`perdure.policy.assertion_scope`. A retraction is a further assertion about an assertion; it counts
+`perdure.policy.assertion_scope`. If the resource has other names, those about them are found, too.
+A retraction is a further assertion about an assertion; it counts
 if it has the same actor.
 
 What must stay true: assertions are read through the read door, so nothing that was withdrawn or is
@@ -24,7 +25,7 @@ from perdure.model.queries import PUBLIC_READER, Reader
 from perdure.model.records import Record
 from perdure.model.references import ASSERTION
 from perdure.model.target_references import TargetUse, list_part_references
-from perdure.policy.assertion_scope import AssertionScope, find_scope
+from perdure.policy.assertion_scope import AssertionScope, find_scope, find_scope_of_alias
 from perdure.policy.naming import identify_record
 from perdure.reading.listing import Listings
 from perdure.reading.resolve import ReadDoor
@@ -92,12 +93,13 @@ class Assertions:
         """
         found: list[HeldAssertion] = []
         last, looked = "", 0
-        for key in self._find_keys(query.name):
+        names = self._list_other_names(query.name)
+        for key in self._find_keys(query.name, names):
             if key <= query.after:
                 continue
             if len(found) == limit or looked == MOST_READ:
                 return AssertionPage(assertions=tuple(found), after=last)
-            held = self._read_fitting(key, query)
+            held = self._read_fitting(key, query, names)
             last, looked = key, looked + 1
             if held is not None:
                 found.append(held)
@@ -107,11 +109,12 @@ class Assertions:
         """Yield the assertions that a query finds, in the order of their names.
 
         An assertion about a part of what is asked about is found, and one about its whole, about a
-        part that overlaps it, and about a set that it belongs to. Those that were retracted are
-        marked.
+        part that overlaps it, and about a set that it belongs to; so is one about another name of
+        the resource. Those that were retracted are marked.
         """
-        for key in self._find_keys(query.name):
-            held = self._read_fitting(key, query) if key > query.after else None
+        names = self._list_other_names(query.name)
+        for key in self._find_keys(query.name, names):
+            held = self._read_fitting(key, query, names) if key > query.after else None
             if held is not None:
                 yield held
 
@@ -180,24 +183,36 @@ class Assertions:
         held = self._read_held(name, record, reader)
         return held and self._mark_retractions(held, reader)
 
-    def _find_keys(self, name: Identifier) -> list[str]:
+    def _list_other_names(self, name: Identifier) -> tuple[Identifier, ...]:
+        """The other names of the resource, according to their owners."""
+        if name.is_pattern or name.is_citation:
+            return ()
+        known = self._listings.list_names(name.whole.resource)
+        return tuple(one for one in known if one.key != name.key)
+
+    def _find_keys(self, name: Identifier, others: Iterable[Identifier]) -> list[str]:
         """The keys of the records that may be assertions about a name, in order."""
         kind = TargetUse.ASSERTED
         by_part = None if name.fragment is None else list_part_references(kind, name)
         references = [f"{kind}:{name.key}"] if by_part is None else by_part
         references += (f"{kind}:{key}" for key in name.list_pattern_keys())
+        for other in others:
+            keys = (other.key, *other.list_pattern_keys())
+            references += (f"{kind}:{key}" for key in keys)
         find = self._listings.records.find_referring
         return sorted({key for one in references for key in find(one)})
 
-    def _read_fitting(self, key: str, query: AssertionQuery) -> HeldAssertion | None:
+    def _read_fitting(
+        self, key: str, query: AssertionQuery, others: tuple[Identifier, ...]
+    ) -> HeldAssertion | None:
         """Read an assertion; None if the record is not one, or does not fit a query."""
         record = self._listings.records.find_record(key)
-        if record is None or _find_closest(map(parse, record.targets), query.name) is None:
+        if record is None or _find_closest(map(parse, record.targets), query.name, others) is None:
             return None
         held = self._read_held(identify_record(key, record), record, query.reader)
         if held is None or query.by not in ("", held.by):
             return None
-        scope = _find_closest(held.assertion.about, query.name)
+        scope = _find_closest(held.assertion.about, query.name, others)
         if scope is None or scope not in query.scopes:
             return None
         if query.motivation and query.motivation not in held.assertion.motivations:
@@ -258,9 +273,14 @@ def is_assertion(record: Record) -> bool:
     )
 
 
-def _find_closest(abouts: Iterable[Identifier], asked: Identifier) -> AssertionScope | None:
-    """Return how the closest of the targets of an assertion is about a name."""
-    found = {find_scope(about, asked) for about in abouts}
+def _find_closest(
+    abouts: Iterable[Identifier], asked: Identifier, others: Iterable[Identifier]
+) -> AssertionScope | None:
+    """Return how the closest of the targets of an assertion is about a name, or about one of the
+    other names of the resource."""
+    targets = tuple(abouts)
+    found = {find_scope(about, asked) for about in targets}
+    found |= {find_scope_of_alias(about, asked, other) for other in others for about in targets}
     return next((scope for scope in AssertionScope if scope in found), None)
 
 
