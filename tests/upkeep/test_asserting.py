@@ -31,6 +31,7 @@ from perdure.upkeep.asserting import (
 )
 from perdure.upkeep.transfer.importing import ImportSource, import_lines
 from perdure.upkeep.transfer.renewal import rebuild_registry
+from perdure.writing import withdrawing
 
 NAME = f"{TODAY}/1"
 PART = f"{NAME}.text.1#char=0,4"
@@ -245,6 +246,23 @@ def test_lines_are_stored_together_and_refused_alone(letter: Desk) -> None:
 def test_what_is_withdrawn_names_the_assertions_about_it(letter: Desk) -> None:
     name = store(letter, PART)
     assert letter.withdraw(NAME).written_about == (name.removesuffix(".jsonld.1"),)
+
+
+def test_a_withdrawal_names_a_bounded_number_of_documents(
+    letter: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are looked for while other commands wait; the receipt says that there are more."""
+    monkeypatch.setattr(withdrawing, "_MOST_LISTED", 2)
+    about = [store(letter, NAME, by=name) for name in ("ann", "bob")]
+    for name, content in ((f"{TODAY}/4", b"Dear Madam"), (f"{TODAY}/5", b"Dear Sir")):
+        assert letter.mint(text(content)).identifier.startswith(name)
+    receipt = letter.withdraw(NAME)
+    assert (receipt.is_list_cut, "is_list_cut" in receipt.remarks) == (False, False)
+    assert (receipt.copies, len(receipt.written_about)) == ((f"{TODAY}/4.text.1",), 2)
+    about += [store(letter, f"{TODAY}/5", by=name) for name in ("ann", "bob", "cy")]
+    receipt = letter.withdraw(f"{TODAY}/5")
+    assert len(receipt.written_about) == 2
+    assert receipt.remarks["is_list_cut"] is True
 
 
 def test_an_address_of_a_name_is_the_name(letter: Desk) -> None:

@@ -44,6 +44,8 @@ def print_receipt(receipt: Receipt, advice: Sequence[Advice] = ()) -> None:
         place.print_note(f"the same bytes are still held as {name}")
     for name in receipt.written_about:
         place.print_note(f"{name} is about it, or contains it, and is still served")
+    if receipt.is_list_cut:
+        place.print_note("there are more of them than these lists name")
     if receipt.dropped:
         place.print_note(f"not kept: {', '.join(receipt.dropped)}")
     if receipt.undescribed:

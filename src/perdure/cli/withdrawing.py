@@ -60,7 +60,7 @@ def withdraw(
     The name stays, with a tombstone that gives the reason, as typed, and what people said of it. If
     IDENTIFIER names a version, only that version is withdrawn. The bytes are kept, but never served
     (erase overwrites them); what was computed from them is deleted. Other names of the same bytes
-    are listed, and stay as they are.
+    are listed, and documents about it, at most 1,000 of each; they stay as they are.
 
     If the setting withdrawal_persons is 2, this command proposes the withdrawal, or carries out
     what another person has proposed over HTTP, for the same reason word for word. All commands on

@@ -344,6 +344,8 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     written_about: tuple[str, ...] = ()
     """After a withdrawal or erasure: documents about it that are still served, such as signatures,
     which state its digest."""
+    is_list_cut: bool = False
+    """True if there are more copies, or documents about it, than these lists name."""
     unreached: tuple[str, ...] = ()
     """After an erasure: places on this machine that may still have the bytes."""
     reading_aliases: tuple[str, ...] = ()
@@ -357,7 +359,7 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     accepted: int = 0
 
     @property
-    def remarks(self) -> dict[str, tuple[str, ...] | str]:
+    def remarks(self) -> dict[str, tuple[str, ...] | str | bool]:
         """The lists of names and places that are not empty, by the names of their fields."""
         lists = {
             "left_behind": self.left_behind,
@@ -367,7 +369,11 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             "dropped": self.dropped,
             "reading_aliases": self.reading_aliases,
         }
-        named: dict[str, tuple[str, ...] | str] = {**lists, "undescribed": self.undescribed}
+        named: dict[str, tuple[str, ...] | str | bool] = {
+            **lists,
+            "undescribed": self.undescribed,
+            "is_list_cut": self.is_list_cut,
+        }
         return {name: found for name, found in named.items() if found}
 
 

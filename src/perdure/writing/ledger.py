@@ -268,10 +268,13 @@ class Ledger:
         text = self._added.get(key)
         return self.journal.find_record(key) if text is None else stored.decode_stored(text)
 
-    def find_referring(self, reference: str) -> list[str]:
-        """Keys of records that may have a reference, those of this batch included."""
+    def find_referring(self, reference: str, *, limit: int | None = None) -> list[str]:
+        """Keys of records that may have a reference, those of this batch included.
+
+        With a limit, any so many of them if there are more.
+        """
         self._flush_records()
-        return self.journal.find_referring(reference)
+        return self.journal.find_referring(reference, limit=limit)
 
     def list_revisions(self, key: str) -> list[Record]:
         """All revisions of a record, the oldest first, those of this batch included."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -36,6 +36,10 @@ from perdure.storage.reference_hashes import reference_hash
 from perdure.writing.capture_erasing import NO_CAPTURES, CaptureErasing, Plan
 from perdure.writing.ledger import Ledger
 from perdure.writing.silencing import DeleteIndexes, Silencing, SilencingQueue, digest_rest
+
+_MOST_LISTED = 1000
+"""Names in each list of a receipt: other commands wait while they are looked for."""
+_MOST_SOUGHT = 2 * _MOST_LISTED  # records with a reference, some of which were withdrawn
 
 WITHDRAW, ERASE = "withdraw", "erase"
 """Acts of changes."""
@@ -152,8 +156,8 @@ class Withdrawing:
         )
         if first is None and persons > 1:
             return self._propose(identifier, record, version, command)
-        copies = tuple(self._list_copies(identifier, buried, version))
-        about = tuple(self._list_written_about(identifier, version))
+        copies = tuple(islice(self._list_copies(identifier, buried, version), _MOST_LISTED + 1))
+        about = tuple(islice(self._list_written_about(identifier, version), _MOST_LISTED + 1))
         changed = replace(buried, proposal=None)
         if isinstance(command, Erase):
             receipt = self._erase(
@@ -162,7 +166,12 @@ class Withdrawing:
             receipt = replace(receipt, unreached=unreached)
         else:
             receipt = self._revise(identifier, record, changed, version, (WITHDRAW, command.by))
-        return replace(receipt, copies=copies, written_about=about)
+        return replace(
+            receipt,
+            copies=copies[:_MOST_LISTED],
+            written_about=about[:_MOST_LISTED],
+            is_list_cut=max(len(copies), len(about)) > _MOST_LISTED,
+        )
 
     def _propose(
         self, identifier: Identifier, record: Record, version: int | None, command: Withdraw
@@ -336,10 +345,10 @@ class Withdrawing:
     def _list_copies(
         self, identifier: Identifier, record: Record, version: int | None
     ) -> Iterator[str]:
-        """The names under which the same bytes are still held."""
+        """The names under which the same bytes are still held, or some of very many."""
         journal = self._ledger.journal
         for digest in dict.fromkeys(one.sha512 for _, one in _list_withdrawn(record, version)):
-            for key in journal.find_referring(f"sha512:{digest}"):
+            for key in journal.find_referring(f"sha512:{digest}", limit=_MOST_SOUGHT):
                 other = record if key == identifier.key else journal.find_record(key)
                 if other is None or other.tombstone:
                     continue
@@ -350,9 +359,10 @@ class Withdrawing:
                             yield str(naming.qualify_identifier(name, one.number, held.format))
 
     def _list_written_about(self, identifier: Identifier, version: int | None) -> Iterator[str]:
-        """The documents about what is withdrawn that are still served."""
+        """The documents about what is withdrawn that are still served, or some of very many."""
+        find = partial(self._ledger.find_referring, limit=_MOST_SOUGHT)
         references = (f"{kind}:{identifier.key}" for kind in TargetUse)
-        for key in chain.from_iterable(map(self._ledger.find_referring, references)):
+        for key in chain.from_iterable(map(find, references)):
             record = self._ledger.find_record(key)
             if record is None or record.tombstone or key == identifier.key:
                 continue
