@@ -20,16 +20,21 @@ from perdure.model.collection import Collection, CollectionMember, write_collect
 from perdure.model.commands import Correct, Register
 from perdure.model.queries import IntegrityFinding
 from perdure.model.records import Location
+from perdure.model.references import ASSERTION
 from perdure.registry import Registry
+from perdure.storage.reference_hashes import reference_hash
 from perdure.storage.segments import ocfl, warc
 from perdure.storage.segments.directory import find_path
+from perdure.storage.segments.store import Segments
 from perdure.storage.sqlite.opening import FILE
+from perdure.storage.sqlite.store import SqliteStore
 from perdure.storage.sqlite.sums import sum_line
 from perdure.testing.memory_bytes import MemoryByteStore
 from perdure.testing.stores import MemoryStore
 from perdure.upkeep import audit as audits
 from perdure.upkeep import full_audit
 from perdure.upkeep.full_audit import audit_registry
+from perdure.upkeep.transfer.renewal import rebuild_registry
 
 LARGE = b"large" * (2 << 20)
 OF_DOCUMENTS = {
@@ -318,6 +323,25 @@ def test_a_correction_that_only_the_segment_tells(full: Desk) -> None:
         "UPDATE records SET sum=sum_line(key, record, position)",
     )
     assert told(problems(full.root), "has a correction that its record does not have")
+
+
+def test_a_json_ld_document_is_found_among_those_that_may_be_assertions(full: Desk) -> None:
+    """As one that an earlier release stored without that reference: a rebuild adds it."""
+    full.mint(text(b"{}", "ld+json", "application/ld+json"))
+    assert problems(full.root) == []
+    full.registry.close()
+    for step in rebuild_registry(full.root, SqliteStore(), Segments, now="2026-11-22T00:00:00Z"):
+        assert step.problem is None
+    full.reopen()
+    assert full.registry.records.find_referring(ASSERTION) == [parse(f"{TODAY}/6").key]
+    full.registry.close()
+    hashed = reference_hash(ASSERTION)
+    change_rows(full.root, f"DELETE FROM refers WHERE hash={hashed}")
+    (found,) = problems(full.root)
+    assert found == f"{TODAY}/6: the index of references does not have {ASSERTION}"
+    for _ in rebuild_registry(full.root, SqliteStore(), Segments, now="2026-11-22T00:00:01Z"):
+        pass
+    assert problems(full.root) == []
 
 
 def test_a_reference_that_the_index_lost(full: Desk) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from perdure.ids import parse
 from perdure.model.assertions import ESSENCE
 from perdure.model.records import Record
+from perdure.model.stored import DocumentLine
 from perdure.model.target_references import find_target_kind, list_target_references
 
 _LONGEST_SOUGHT = 1000  # characters of a handle value by which its record is found
@@ -23,6 +24,18 @@ WITHDRAWN_DELEGATION = "delegation:withdrawn"
 """The reference of those that were withdrawn, beside the other one, which they may keep."""
 EQUAL = "equal:"
 """Before an `equal_key`: the reference by which a name is found under the spelling of an equal."""
+
+
+def list_document_references(document: DocumentLine) -> tuple[str, ...]:
+    """Do the same as `list_references` for a record of the short form that has one document.
+
+    >>> from perdure.model.stored import parse_document_line
+    >>> line = "=2026-11-21T05:13:46Z local ld%2bjson - - 1 ab 1 9 application/ld+json"
+    >>> list_document_references(parse_document_line(line))
+    ('sha512:ab', 'assertion:')
+    """
+    digest = f"sha512:{document.sha512}"
+    return (digest, ASSERTION) if document.media_type.startswith(ESSENCE) else (digest,)
 
 
 def list_references(record: Record) -> set[str]:

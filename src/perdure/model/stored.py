@@ -184,7 +184,8 @@ class ShortLine(NamedTuple):
 
     at: str
     reference: str
-    """Its only reference (`perdure.model.references`), if its key spells its name."""
+    """The reference to its location or its digest, if its key spells its name. A document may have
+    others (`perdure.model.references.list_document_references`)."""
     document: DocumentLine | None
     """None for a location."""
 

@@ -32,7 +32,7 @@ from perdure.ids.name_set import NameSet
 from perdure.model import collection, stored
 from perdure.model.queries import IntegrityFinding
 from perdure.model.records import Record, Representation
-from perdure.model.references import list_references
+from perdure.model.references import list_document_references, list_references
 from perdure.policy.naming import spell_full_name
 from perdure.reading.scanning import ScannedRecord, split_numbered_locations
 from perdure.registry import Registry
@@ -341,7 +341,8 @@ class _Audit:
         spoken = None if language == stored.NONE else language
         if there.find_mark(at) != hash((name, 1, format, kind, spoken, size, sha512)):
             return None
-        self._await_reference(f"sha512:{sha512}", key)
+        for reference in list_document_references(document):
+            self._await_reference(reference, key)
         return (IntegrityFinding(identifier=name, segment=number, offset=at, length=size),)
 
     def _await_reference(self, reference: str, key: str) -> None:

@@ -45,7 +45,7 @@ from perdure.model.commands import NOWHERE, Content
 from perdure.model.mirroring import BrokenRule, MirroredChange, SoughtContent
 from perdure.model.reading_rules import ReadingRule
 from perdure.model.records import Record
-from perdure.model.references import list_references
+from perdure.model.references import list_document_references, list_references
 from perdure.policy import replaying
 from perdure.policy.naming import are_serial_names, identify_record, spell_full_name
 from perdure.policy.reading_rules import read_rule
@@ -391,7 +391,8 @@ class _Page:
         line = stored.parse_document_line(text)
         if line is None:
             raise ValueError(text)
-        self._refers.append((hash_references((f"sha512:{line.sha512}",))[0], key))
+        hashes = hash_references(list_document_references(line))
+        self._refers += ((one, key) for one in hashes)
         sought = SoughtContent(key, 1, line.format, line.sha512, int(line.length))
         content = self._contents.get(sought)
         if content is None:

@@ -26,7 +26,7 @@ from perdure.errors.processes import HasWriter
 from perdure.ids.keys import spell_key
 from perdure.model import stored
 from perdure.model.records import Record, Representation, Version
-from perdure.model.references import list_references
+from perdure.model.references import list_document_references, list_references
 from perdure.policy.correcting import adopt_reading
 from perdure.policy.naming import identify_record, spell_full_name
 from perdure.reading.scanning import split_numbered_locations
@@ -218,7 +218,7 @@ class _TakeOver:
             try:
                 found = find_known(salvaged.key)
                 if found is None and not isinstance(content, Record):
-                    pairs.append((self._accept_short(salvaged, content), salvaged.key))
+                    pairs += [(one, salvaged.key) for one in self._accept_short(salvaged, content)]
                     lines.append(salvaged)
                     if known is None:  # it may come again
                         self._journal.keep_lines(lines)
@@ -264,17 +264,17 @@ class _TakeOver:
         self._claims.note_kept(old)
         return found
 
-    def _accept_short(self, salvaged: SalvagedRecord, content: stored.ShortLine) -> str:
-        """Return the only reference of a record of a short form, which is stored as it is.
+    def _accept_short(self, salvaged: SalvagedRecord, content: stored.ShortLine) -> tuple[str, ...]:
+        """Return the references of a record of a short form, which is stored as it is.
 
         Raises PerdureError if its key is damaged.
         """
         document = content.document
         if document is None:
             spell_full_name(salvaged.key, _UNNAMED, 1, _ANY_FORMAT)
-        else:
-            self._claims.note_kept_document(salvaged.key, document)
-        return content.reference
+            return (content.reference,)
+        self._claims.note_kept_document(salvaged.key, document)
+        return list_document_references(document)
 
 
 def _read_known(journal: Renewal, keys: Sequence[str]) -> dict[str, str] | None:
