@@ -44,6 +44,17 @@ def test_deposit_prints_where_its_results_are(shell: Shell, source: Path) -> Non
     assert "0 documents minted of 0 files; 3 files same" in result.stderr
 
 
+def test_a_second_deposit_of_each_file_says_that_there_was_a_first(
+    shell: Shell, source: Path
+) -> None:
+    """A process that was killed after its job was done looks as if it had been interrupted."""
+    words = ("deposit", "source", "--duplicates", "each")
+    told = "of this directory is done; its files get further names now"
+    assert told not in shell.run(*words).stderr
+    assert told in shell.run(*words).stderr
+    assert told not in shell.run("deposit", "source").stderr
+
+
 def test_a_plan_is_printed_corrected_and_given_back(shell: Shell, source: Path) -> None:
     printed = shell.lines("deposit", "source", "--dry-run", "--plan", "plan.csv")
     assert printed[0].startswith("DOC   V  ACTION TYPE")

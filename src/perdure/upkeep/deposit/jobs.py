@@ -81,19 +81,19 @@ class DepositJob:
             yield
 
 
-def find_interrupted(root: Path, directory: Path, options: PlanOptions) -> DepositJob | None:
-    """Find the newest deposit of a directory with these options that is not done."""
+def find_job(root: Path, directory: Path, options: PlanOptions, state: str) -> DepositJob | None:
+    """Find the newest deposit of a directory with these options that is in a state."""
     asked = JobState(
-        state=PLANNED,
+        state=state,
         directory=os.path.realpath(directory),
         options=options,
         inventory=digest_file(options.inventory),
     )
     for path in sorted((root / DIRECTORY).glob("2*"), reverse=True):
         job = DepositJob(path)
-        state = job.load_state()
-        if state is not None and state == msgspec.structs.replace(
-            asked, rows=state.rows, began=state.began, ended=state.ended
+        found = job.load_state()
+        if found is not None and found == msgspec.structs.replace(
+            asked, rows=found.rows, began=found.began, ended=found.ended
         ):
             return job
     return None

@@ -25,7 +25,7 @@ from perdure.upkeep.deposit import jobs
 from perdure.upkeep.deposit import plan as rows
 from perdure.upkeep.deposit.inventory import KNOWN, choose_meanings, read_inventory
 from perdure.upkeep.deposit.jobs import DepositJob
-from perdure.upkeep.deposit.options import PlanOptions
+from perdure.upkeep.deposit.options import ONCE, PlanOptions
 from perdure.upkeep.deposit.plan import DESCRIBING, PlannedFile, PlanTerms, PlanWriter
 from perdure.upkeep.deposit.planning import InsideProposal, Planner
 from perdure.upkeep.deposit.receipts import Receipted, ReceiptFile
@@ -181,13 +181,19 @@ def prepare_job(
     Raises as `plan_directory`.
     """
     jobs.remove_unplanned(registry.root)
-    known = jobs.find_interrupted(registry.root, directory, options)
+    known = jobs.find_job(registry.root, directory, options, jobs.PLANNED)
     if known is not None and not restart:
         note(f"goes on with deposit {known.name}, which was interrupted")
         yield known
         return
     if known is not None:
         _end_job(registry, known)
+    before = jobs.find_job(registry.root, directory, options, jobs.DONE)
+    if before is not None and options.duplicates != ONCE:
+        note(
+            f"deposit {before.name} of this directory is done; its files get further names now "
+            f"(--duplicates {options.duplicates})"
+        )
     now = format_timestamp(registry.clock())
     job = jobs.begin_job(registry.root, directory, options, now)
     with job.locked():
