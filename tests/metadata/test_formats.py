@@ -38,7 +38,7 @@ from perdure.model.about import (
     Rights,
     Subject,
 )
-from perdure.model.merging import patch_description, read_patch
+from perdure.model.merging import drop_empty_items, patch_description, read_patch
 from perdure.model.records import Record, Representation, Version
 from perdure.reading.described import describe_resource
 from perdure.upkeep.transfer.lines import Line, read_line
@@ -436,7 +436,8 @@ def test_what_is_written_is_valid_whatever_was_said(about: About) -> None:
     bibtex = metadata.write_record(what, "bibtex").decode()
     bare = re.sub(r"\\[{}]", "", bibtex)
     assert bare.count("{") == bare.count("}")
-    assert metadata.read_record(metadata.write_record(what, "json"), "json") == about
+    said = drop_empty_items(about)
+    assert metadata.read_record(metadata.write_record(what, "json"), "json") == said
 
 
 @pytest.mark.parametrize(

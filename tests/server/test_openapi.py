@@ -41,6 +41,7 @@ _READ_FIELD = re.compile(
 _OF_EVERY_MESSAGE = {
     "authorization",
     "cache-control",  # of an answer
+    "connection",
     "content-encoding",
     "content-length",
     "content-range",

@@ -34,6 +34,7 @@ rows = st.builds(
     revision=words,
     digest=st.binary(min_size=32, max_size=32),
     salt=st.one_of(st.none(), st.binary(min_size=16, max_size=16)),
+    leaf=st.none(),
 )
 
 

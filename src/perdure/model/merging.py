@@ -53,11 +53,12 @@ def leave_out_unsaid(patch: dict[str, Any]) -> dict[str, Any]:
     In their place, an empty list would replace what the description has. Raises as
     `patch_description`.
     """
-    said = patch_description(About(), patch)
+    lists = {name: value for name, value in patch.items() if isinstance(value, list) and value}
+    said = patch_description(About(), lists)
     return {
         name: value
         for name, value in patch.items()
-        if not (isinstance(value, list) and value) or getattr(said, name, None) != ()
+        if name not in lists or getattr(said, name, None) != ()
     }
 
 
