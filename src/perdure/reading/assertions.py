@@ -69,6 +69,8 @@ class AssertionQuery(msgspec.Struct, frozen=True, kw_only=True):
     """Leave out those that were retracted."""
     after: str = ""
     """The key of the last assertion of the page before."""
+    others: tuple[Identifier, ...] | None = None
+    """The other names of the resource; None if they must be looked up."""
 
 
 class AssertionPage(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,7 +95,7 @@ class Assertions:
         """
         found: list[HeldAssertion] = []
         last, looked = "", 0
-        names = self._list_other_names(query.name)
+        names = self._list_other_names(query.name) if query.others is None else query.others
         for key in self._find_keys(query.name, names):
             if key <= query.after:
                 continue
@@ -118,9 +120,12 @@ class Assertions:
             if held is not None:
                 yield held
 
-    def has_assertions(self, name: Identifier, reader: Reader = PUBLIC_READER) -> bool:
-        """Return whether the first `MOST_READ` documents about a name have any for a reader."""
-        query = AssertionQuery(name=name, reader=reader)
+    def has_assertions(
+        self, name: Identifier, others: tuple[Identifier, ...], reader: Reader = PUBLIC_READER
+    ) -> bool:
+        """Return whether the first `MOST_READ` documents about a name, or about the other names of
+        its resource, have any for a reader."""
+        query = AssertionQuery(name=name, others=others, reader=reader)
         return bool(self.list_page(query, limit=1).assertions)
 
     def list_assertions(

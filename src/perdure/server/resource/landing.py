@@ -22,7 +22,7 @@ from markupsafe import Markup
 from perdure import metadata
 from perdure.errors import MissingLibrary, NotAcceptable, NotFound, PartNotSupported
 from perdure.formats.essence import strip_parameters
-from perdure.ids import Identifier
+from perdure.ids import Identifier, parse
 from perdure.metadata.citing import write_citation
 from perdure.metadata.port import DescribedResource
 from perdure.model.plain_words import read_pairs
@@ -179,7 +179,8 @@ async def show_linkset(service: Service, request: Request, resolved: Resolved) -
     signatures = service.registry.signatures  # the link set is public, so they are, too
     if await service.run_cutter(signatures.has_signatures, resolved.identifier):
         rows = (*rows, signposting.link_signatures(what.url))
-    if await service.run_cutter(service.registry.assertions.has_assertions, resolved.identifier):
+    assertions, others = service.registry.assertions, tuple(map(parse, record.aliases))
+    if await service.run_cutter(assertions.has_assertions, resolved.identifier, others):
         rows = (*rows, signposting.link_assertions(what.url))
     return answer_links(request, rows, fresh=service.settings.fresh_seconds)
 
