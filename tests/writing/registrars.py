@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from tests.conftest import Clock
@@ -12,7 +13,9 @@ from perdure.storage.sqlite.journal import SqliteJournal
 from perdure.writing.registrar import Registrar
 
 
-def open_registrar(root: Path, clock: Clock) -> Registrar:
+def open_registrar(
+    root: Path, clock: Clock, *, check: Callable[[], None] = lambda: None
+) -> Registrar:
     """Open the registrar of a registry, which keeps no indexes."""
     return Registrar(
         root,
@@ -21,4 +24,5 @@ def open_registrar(root: Path, clock: Clock) -> Registrar:
         Segments(root),
         clock=clock,
         delete_indexes=lambda _key, _digests: None,
+        check=check,
     )

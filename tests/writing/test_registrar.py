@@ -1201,3 +1201,21 @@ def test_a_version_that_lacks_a_format_can_be_refused(desk: Desk) -> None:
     with pytest.raises(Conflict, match=re.escape("html.1")):
         desk.commit(name.rsplit(".", 2)[0], text("plainer"))
     assert desk.commit(name, text("plainer"), html("<p>new")).outcome is Outcome.CREATED
+
+
+def test_what_may_be_written_is_looked_up_only_after_a_revision(
+    tmp_path: Path, clock: Clock
+) -> None:
+    """Mints of names alone ask for it once, however many batches they come in."""
+    asked: list[None] = []
+    initialise(tmp_path, series=(SERIES,))
+    with closing(open_registrar(tmp_path, clock, check=lambda: asked.append(None))) as registrar:
+        for _ in range(3):
+            answers = registrar.execute_commands([Mint(authority=SERIES)] * 2)
+            assert all(isinstance(one, Receipt) for one in answers)
+        assert len(asked) == 1
+        token = Token(name="clerk", digest="0" * 64, operations=("mint",), authorities=(SERIES,))
+        registrar.execute_commands([SaveToken(token=token)])
+        for _ in range(2):
+            registrar.execute_commands([Mint(authority=SERIES)])
+        assert len(asked) == 2

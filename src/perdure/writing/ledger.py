@@ -255,6 +255,11 @@ class Ledger:
             if not error.passes:
                 self.broken = NextWriteBlocked(reason=str(error))
 
+    @property
+    def revision_count(self) -> int:
+        """The count of revisions of this registry, in all processes."""
+        return self._generation.revision_count
+
     def close(self) -> None:
         self.bytes.close()
         self.journal.close()

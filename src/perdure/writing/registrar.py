@@ -95,10 +95,13 @@ class Registrar:
     ) -> None:
         """`learn` returns the settings with the authorities that were added meanwhile, `find_fence`
         what refuses to write the names that other resolvers assign, and `check` raises an error if
-        nothing may be written."""
+        nothing may be written. The result of both changes only together with a count of revisions.
+        """
         self._find_fence = find_fence
         self._fence: Fence | None = None
         self._check = check
+        self._seen = -1
+        """The count of revisions before the last look at what may be written."""
         self._location_rule = LocationRule(settings.private_networks)
         self._clock = clock
         self._shares = Shares(settings.mints_per_day)
@@ -147,14 +150,13 @@ class Registrar:
         if ledger.broken:
             return [ledger.broken] * len(commands)
         try:
-            self._check()
+            self._look_around()
         except PerdureError as error:
             return [error] * len(commands)
         moment = self._clock()
         now = format_timestamp(moment)
         self._entering.day = now[:10].replace("-", "/")
         self._spooled.clear()
-        self._fence = self._find_fence() if self._find_fence else None
         self._shares.begin_batch(moment.timestamp())
         try:
             ledger.begin_batch(now)
@@ -165,6 +167,15 @@ class Registrar:
         ledger.discard_spooled(self._spooled)
         ledger.tidy_up()
         return self._withdrawing.finish_batch(commands, answers)
+
+    def _look_around(self) -> None:
+        """Find out again what may be written here, if that may have changed."""
+        count = self._ledger.revision_count
+        if count == self._seen:
+            return
+        self._check()
+        self._fence = self._find_fence() if self._find_fence else None
+        self._seen = count  # counted before, so a later change is not missed
 
     def _undo_batch(self, commands: Sequence[Command], error: Exception) -> Sequence[Answer]:
         """Undo a batch. If our own mistake made one command fail, carry out each command alone."""
