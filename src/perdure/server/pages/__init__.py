@@ -5,7 +5,7 @@ the same on all pages of a resolver is read once (`perdure.server.pages.framing`
 one sheet, with an address of its own. A landing page has two scripts, and works without them. One
 is in the page, whose policy allows it by its digest: a browser does not send what follows a `#`, so
 it leads from `…/1.text.1#char=37,51` to the page of the part (ruling: page-or-thing). The other one
-is a file (`page.js`): it copies names, and turns a selection into a name.
+is a file (`scripts/page.js`): it copies names, and turns a selection into a name.
 
 A page that another page shows inside a frame leaves out its own head and foot; browsers say so by
 `Sec-Fetch-Dest` (Fetch Metadata Request Headers, section 2.1).

@@ -1,8 +1,9 @@
 """The frame of every page of a resolver: who runs it, and the files that pages use.
 
-How it works: `load_frame` reads the settings and the logo once. The style sheet and the logo have
-addresses that contain their digests (`/assets/<digest>/style.css`), so browsers keep them for ever,
-and a new one has a new address.
+How it works: `load_frame` reads the settings and the logo once. Assets have addresses that contain
+digests (`/assets/<digest>/style.css`), so browsers keep them for ever, and a new one has a new
+address. All scripts share one digest, so that each can import its neighbours. `page.js` loads the
+module that an element names (`data-script="text"`) and gives it the element.
 
 What must stay true: an address of an asset never leads to another content; only the files that are
 named here are served.
@@ -30,6 +31,7 @@ LOGO_TYPES = {
 }
 _LARGEST_LOGO = 256 << 10  # bytes
 _DIGITS = 16  # of a digest, in an address
+_SCRIPTS = Path(__file__).parent / "scripts"
 
 
 class Asset(msgspec.Struct, frozen=True):
@@ -69,10 +71,12 @@ def load_frame(settings: Settings, root: Path) -> PageFrame:
     Raises BadSettings if the logo cannot be read, or is too large or of another type.
     """
     style = render_template("style.css", colour=settings.colour)
-    assets = {_make_address("style.css", style): Asset("text/css; charset=utf-8", style)}
-    script = render_template("page.js")
-    assets[_make_address("page.js", script)] = Asset("text/javascript; charset=utf-8", script)
-    sheet, page_script = assets
+    sheet = _make_address("style.css", style)
+    assets = {sheet: Asset("text/css; charset=utf-8", style)}
+    scripts = {one.name: one.read_bytes() for one in sorted(_SCRIPTS.glob("*.js"))}
+    shared = b"".join(scripts.values())
+    for name, body in scripts.items():
+        assets[_make_address(name, shared)] = Asset("text/javascript; charset=utf-8", body)
     logo = ""
     if settings.logo:
         found = _read_logo(settings.logo, root)
@@ -85,14 +89,14 @@ def load_frame(settings: Settings, root: Path) -> PageFrame:
         contact=settings.contact,
         is_searched=settings.search == "on",
         style=sheet,
-        script=page_script,
+        script=_make_address("page.js", shared),
         logo=logo,
         assets=assets,
     )
 
 
-def _make_address(name: str, body: bytes) -> str:
-    return f"/{LEAD}/{hashlib.sha256(body).hexdigest()[:_DIGITS]}/{name}"
+def _make_address(name: str, content: bytes) -> str:
+    return f"/{LEAD}/{hashlib.sha256(content).hexdigest()[:_DIGITS]}/{name}"
 
 
 def _read_logo(name: str, root: Path) -> Asset:
