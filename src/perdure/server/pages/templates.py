@@ -14,13 +14,16 @@ import jinja2
 
 @cache
 def _load_environment() -> jinja2.Environment:
-    return jinja2.Environment(
+    environment = jinja2.Environment(
         loader=jinja2.PackageLoader("perdure.server", "pages"),
+        extensions=("jinja2.ext.i18n",),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.install_null_translations(newstyle=True)  # type: ignore[attr-defined]
+    return environment
 
 
 def load_templates() -> None:
