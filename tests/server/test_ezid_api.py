@@ -6,20 +6,30 @@ waits for the challenge of the realm EZID, ANVL in UTF-8 with percent escapes, a
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import hmac
 import re
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import pytest
 from tests.server.deployment import SHOULDER, Deployment, deployed
 from tests.upkeep.exchange.samples import DATACITE
 
+from perdure.errors.credentials import SessionEnded
 from perdure.ids import parse
-from perdure.model.commands import Withdraw
+from perdure.model.commands import SaveToken, Withdraw
+from perdure.model.records import Token
+from perdure.policy.operations import OPERATIONS
+from perdure.policy.tokens import digest_key
 from perdure.registry import initialise
+from perdure.server.common.sessions import Sessions
 
 PREFIX = "10.5072"
 
@@ -179,6 +189,37 @@ def test_a_session_stands_for_the_password(site: Deployment) -> None:
     assert Client(site.base, cookie=forged).ask("PUT", "id/ark:/99999/fk4forged")[0] == 401
     assert client.ask("GET", "logout")[0] == 200
     assert client.cookie == "sessionid="
+
+
+def test_what_is_public_of_a_key_makes_no_session(site: Deployment) -> None:
+    """The digest of a token with a public key can be computed from its name and the key."""
+    key = bytes(range(32))
+    digest = digest_key("robot", key)
+    scope: dict[str, Any] = {"operations": OPERATIONS, "authorities": ("*",)}
+    site.do(
+        SaveToken(
+            token=Token(name="robot", digest=digest, key=base64.b64encode(key).decode(), **scope)
+        )
+    )
+    name, ends = base64.urlsafe_b64encode(b"robot").decode().rstrip("="), "99999999999"
+    for secret in (bytes.fromhex(digest), digest.encode()):
+        for text in (f"session {name} {ends}", f"session {digest} {name} {ends}"):
+            code = hmac.new(secret, text.encode(), hashlib.sha256).hexdigest()
+            visitor = Client(site.base, cookie=f"sessionid={name}.{ends}.{code}")
+            assert visitor.ask("PUT", "id/ark:/99999/fk4forged")[0] == 401
+
+
+def test_all_processes_of_a_registry_know_its_sessions(site: Deployment, tmp_path: Path) -> None:
+    (tmp_path / "followers").mkdir()
+    token = Token(name="clerk", digest="0" * 64, operations=(), authorities=())
+    one, other, stranger = Sessions(tmp_path), Sessions(tmp_path), Sessions(tmp_path / "else")
+    session = one.make_session(token, 2000)
+    assert other.find_token(session, {"clerk": token}.get, 1999) == token
+    assert (tmp_path / "followers" / "sessions.key").stat().st_mode & 0o777 == 0o600
+    assert [one.name for one in (tmp_path / "followers").iterdir()] == ["sessions.key"]
+    for reader, now in ((stranger, 1999), (other, 2001)):
+        with pytest.raises(SessionEnded):
+            reader.find_token(session, {"clerk": token}.get, now)
 
 
 def test_status_is_up_and_names_subsystems(client: Client) -> None:

@@ -1,9 +1,8 @@
 """Accounts of clients of EZID and DataCite: their tokens, as Bearer, password or session.
 
 How it works: these clients send a user and a password (Basic). The password is the secret of a
-token, and the user may be any text. EZID's clients can log in and send a session afterwards. A
-session is the name of the token and the time when it ends, signed with the token's digest, so that
-every server process can read it, and it ends with the token.
+token, and the user may be any text. EZID's clients can log in and send a session afterwards
+(`perdure.server.common.sessions`), which ends with the token.
 
 What must stay true: a password is read only if it came over TLS, unless the operator allows
 otherwise; a token that was revoked ends its sessions; no secret is in a session.
@@ -13,8 +12,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import hashlib
-import hmac
 import re
 
 from perdure.errors.credentials import (
@@ -31,9 +28,7 @@ from perdure.server.common.service import Service
 
 COOKIE = "sessionid"
 LASTING = 24 * 3600  # seconds
-_SESSION = re.compile(
-    rf"(?:^|;\s*){COOKIE}=([A-Za-z0-9_-]{{1,400}})\.([0-9]{{1,12}})\.([0-9a-f]{{64}})"
-)
+_SESSION = re.compile(rf"(?:^|;\s*){COOKIE}=([A-Za-z0-9_.-]{{1,600}})")
 
 
 def find_account(service: Service, request: Request) -> Token:
@@ -73,20 +68,9 @@ def _check_password(service: Service, request: Request, credentials: str) -> Tok
     return auth.find_known_token(service, tokens.digest_secret(password))
 
 
-# Sessions
-# --------
-
-
 def make_session(service: Service, token: Token) -> str:
     """Make a session for a token."""
-    name = base64.urlsafe_b64encode(token.name.encode()).decode().rstrip("=")
-    ends = int(service.registry.clock().timestamp()) + LASTING
-    return f"{name}.{ends}.{_sign(token, name, str(ends))}"
-
-
-def _sign(token: Token, name: str, ends: str) -> str:
-    key = bytes.fromhex(token.digest)
-    return hmac.new(key, f"session {name} {ends}".encode(), hashlib.sha256).hexdigest()
+    return service.sessions.make_session(token, _read_clock(service) + LASTING)
 
 
 def _read_session(service: Service, cookie: str) -> Token:
@@ -94,14 +78,9 @@ def _read_session(service: Service, cookie: str) -> Token:
     found = _SESSION.search(cookie)
     if found is None:
         raise SessionEnded()
-    name, ends, signature = found.groups()
-    try:
-        text = base64.urlsafe_b64decode(name + "=" * (-len(name) % 4)).decode()
-    except (binascii.Error, UnicodeDecodeError):
-        raise SessionEnded() from None
-    token = service.bearers.find_named(text)
-    if token is None or not hmac.compare_digest(_sign(token, name, ends), signature):
-        raise SessionEnded()
-    if int(ends) < service.registry.clock().timestamp():
-        raise SessionEnded()
-    return token
+    find_named, now = service.bearers.find_named, _read_clock(service)
+    return service.sessions.find_token(found[1], find_named, now)
+
+
+def _read_clock(service: Service) -> int:
+    return int(service.registry.clock().timestamp())

@@ -259,7 +259,7 @@ async def _create_identifier(service: Service, request: Request, text: str) -> A
     identifier = _read_name(text)
     given = _check_options(request, "update_if_exists")
     auth.check_right(service, token, "register", identifier)
-    if not _is_kept_here(service, identifier):
+    if not is_home(service, identifier):
         raise PrefixOfOthers(prefix=names.find_home_prefix(identifier))
     elements = await _read_elements(request)
     exists = service.find_record(identifier) is not None
@@ -419,7 +419,7 @@ async def _mint_random(
     for _ in range(_TRIES):
         name = check_bindable(whole_records.invent_name(ezid.name_identifier(shoulder)))
         auth.check_right(service, token, "register", name)
-        if not _is_kept_here(service, name):
+        if not is_home(service, name):
             raise PrefixOfOthers(prefix=names.find_home_prefix(name))
         auth.check_share(service, request, token)
         try:
@@ -428,10 +428,6 @@ async def _mint_random(
             continue
         return name
     raise NameExists(identifier=shoulder)
-
-
-def _is_kept_here(service: Service, identifier: Identifier) -> bool:
-    return identifier.kind != "handle" or is_home(service, identifier)  # type: ignore[arg-type]
 
 
 async def _delete_identifier(service: Service, request: Request, text: str) -> Answer:

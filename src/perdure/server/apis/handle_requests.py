@@ -15,6 +15,7 @@ from urllib.parse import parse_qsl, unquote_to_bytes, urlencode
 import msgspec
 
 from perdure.errors import MalformedIdentifier
+from perdure.ids import Identifier
 from perdure.ids.handle import Handle
 from perdure.ids.pdi import Pdi
 from perdure.model.parameters import Parameters
@@ -106,7 +107,8 @@ def answer_unknown(service: Service, identifier: Handle | Pdi, asked: HandleRequ
     return handle_codes.write_answer(HandleCode.NOT_FOUND, asked.handle, form=asked.form)
 
 
-def is_home(service: Service, identifier: Handle | Pdi) -> bool:
+def is_home(service: Service, identifier: Identifier) -> bool:
+    """Return False if an identifier belongs to a prefix of handles that is not served here."""
     prefix = names.find_home_prefix(identifier)
     return not prefix or prefix in service.settings.handle_prefixes
 

@@ -34,6 +34,7 @@ from perdure.server.common.indexes import ReaderIndexes
 from perdure.server.common.metrics import Metrics
 from perdure.server.common.passwords import Passwords
 from perdure.server.common.proxy_cache import ProxyCache
+from perdure.server.common.sessions import Sessions
 from perdure.server.protocol.limits import ClientLimits
 from perdure.settings import Settings
 from perdure.storage.mirror_marks import MirrorMarks
@@ -75,6 +76,7 @@ class Service:
     """Searches the registry."""
     search_wanted: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when someone searches, so that the index is made at once."""
+    sessions: Sessions = field(init=False)
     mirror_marks: MirrorMarks = field(init=False)
     """The last change that each mirror has."""
     _cutters: ThreadPoolExecutor = field(
@@ -93,6 +95,7 @@ class Service:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "searching", Searching(self.registry))  # frozen for all others
+        object.__setattr__(self, "sessions", Sessions(self.registry.root))
         object.__setattr__(self, "mirror_marks", MirrorMarks(self.registry.root))
 
     @property
