@@ -40,7 +40,7 @@ layers: $(VENV)/.development
 coverage: $(VENV)/.development  ## branches of the pure core that its tests by example reach
 	$(BIN)/pytest -q --no-header -r fE -m "not hypothesis and not trial" $(CORE_TESTS) --cov
 
-unit: $(VENV)/.development $(PEERS)/.installed $(ORACLES)/.installed debian
+unit: $(VENV)/.development $(PEERS)/.installed $(PEERS)/OAI-PMH.xsd $(ORACLES)/.installed debian
 	PERDURE_CITEPROC=$(ORACLES) PERDURE_PARSE5=$(ORACLES) PYTHONHASHSEED=0 $(BIN)/pytest -n 2 --dist worksteal
 
 search: $(VENV)/.development  ## new examples for the properties, for MINUTES=20, then mutants of the core (10 minutes more)
@@ -90,6 +90,10 @@ $(PEERS)/.installed: requirements-peers.lock
 	@{ $(PYTHON) -m venv $(PEERS) && \
 	  $(PEERS)/bin/pip install -q --disable-pip-version-check --require-hashes -r requirements-peers.lock && \
 	  touch $@; } || echo "The peers (pywb, pyhandle, wacz …) could not be installed, so the tests against them are skipped."
+
+$(PEERS)/OAI-PMH.xsd: $(PEERS)/.installed tools/oai-schema
+	@tools/oai-schema $(PEERS)/bin/pip $@ || \
+	  echo "The schema of OAI-PMH could not be fetched, so no test validates the answers of /oai with it."
 
 # The lock file leaves out the dependencies of replaywebpage on purpose: its bundle contains them.
 $(ORACLES)/.installed: tools/oracles/package-lock.json

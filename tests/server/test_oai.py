@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -31,6 +32,8 @@ from perdure.model.reading_rules import Access, ReadingRule
 from perdure.server.apis.oai.requests import read_request
 
 PYTHON = Path(__file__).parents[2] / ".peers" / "bin" / "python"
+OFFICIAL = Path(__file__).parents[2] / ".peers" / "OAI-PMH.xsd"
+SCHEMAS = Path(perdure.__file__).parent / "metadata" / "schemas"
 PERDURE = [sys.executable, "-m", "perdure.cli"]
 OAI = "{http://www.openarchives.org/OAI/2.0/}"
 
@@ -40,6 +43,24 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     place = tmp_path_factory.mktemp("oai") / "registry"
     with deployed(place, contact="keeper@archive.example") as running:
         yield running
+
+
+@cache
+def load_official_schema() -> Any:
+    """The protocol's own XML Schema with those of the metadata; None if it is not installed."""
+    if not OFFICIAL.exists():
+        return None
+    imported = {
+        OAI: OFFICIAL,
+        f"{{{dublin_core.NAMESPACE}}}": SCHEMAS / "oai_dc.xsd",
+        f"{{{DATACITE}}}": SCHEMAS / "datacite-4.7.xsd",
+    }
+    lines = (
+        f'<import namespace="{space.strip("{}")}" schemaLocation="{file}"/>'
+        for space, file in imported.items()
+    )
+    text = f'<schema xmlns="http://www.w3.org/2001/XMLSchema">{"".join(lines)}</schema>'
+    return etree.XMLSchema(etree.fromstring(text))
 
 
 class Repository:
@@ -53,6 +74,9 @@ class Repository:
         answer = self.site.get(f"/oai?{urlencode(arguments)}")
         assert (answer.status, answer.headers["content-type"]) == (200, "text/xml; charset=utf-8")
         root: Any = etree.fromstring(answer.body)
+        official = load_official_schema()
+        if official is not None:
+            official.assertValid(root)
         assert root.find(f"{OAI}responseDate").text.endswith("Z")
         assert root.find(f"{OAI}request").text == f"{self.site.base}/oai"
         return root
@@ -235,6 +259,8 @@ def test_tokens_give_every_record_once(repository: Repository) -> None:
         ({"verb": "ListRecords"}, "badArgument"),
         ({"verb": "GetRecord", "metadataPrefix": "oai_dc"}, "badArgument"),
         ({"verb": "ListRecords", "metadataPrefix": "marc21"}, "cannotDisseminateFormat"),
+        ({"verb": "ListRecords", "metadataPrefix": "<oai_dc>"}, "badArgument"),
+        ({"verb": "ListRecords", "metadataPrefix": "oai_dc", "set": "pdi:"}, "badArgument"),
         ({"verb": "ListRecords", "metadataPrefix": "oai_dc", "from": "1997"}, "badArgument"),
         ({"verb": "ListRecords", "metadataPrefix": "oai_dc", "from": "1997-02-30"}, "badArgument"),
         (
@@ -326,7 +352,18 @@ def test_hostile_arguments_stay_text(repository: Repository, text: str) -> None:
         for name in ("identifier", "set", "from", "resumptionToken", escaped):
             answer = repository.site.get(f"/oai?verb={verb}&metadataPrefix=oai_dc&{name}={escaped}")
             assert answer.status == 200
-            etree.fromstring(answer.body)
+            root = etree.fromstring(answer.body)
+            if (official := load_official_schema()) is not None:
+                official.assertValid(root)
+
+
+def test_the_official_schema_is_asked() -> None:
+    """The schema would find an answer with a wrong element."""
+    official = load_official_schema()
+    if official is None:
+        pytest.skip("OAI-PMH.xsd is not installed (make test fetches it)")
+    wrong = f'<OAI-PMH xmlns="{OAI.strip("{}")}"><nothing/></OAI-PMH>'
+    assert not official.validate(etree.fromstring(wrong))
 
 
 HARVESTER = """

@@ -24,6 +24,8 @@ from perdure.reading.harvest import HarvestPlace
 LONGEST_TOKEN = 4096  # characters
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _SECOND = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z", re.ASCII)
+_PREFIX = re.compile(r"[A-Za-z0-9\-_.!~*'()]+", re.ASCII)
+_SET = re.compile(rf"{_PREFIX.pattern}(?::{_PREFIX.pattern})*", re.ASCII)
 _TOKEN = "resumptionToken"  # noqa: S105  (the name of an argument)
 _LISTING = ("from", "until", "set")
 
@@ -100,6 +102,8 @@ def read_request(pairs: list[tuple[str, str]]) -> HarvestRequest:
         raise HarvestError("badArgument", f"{name} has no argument '{strange[0]}'.")
     if missing := [one for one in verb.required if not given.get(one)]:
         raise HarvestError("badArgument", f"{name} needs the argument '{missing[0]}'.")
+    _check_form(given, "metadataPrefix", _PREFIX)
+    _check_form(given, "set", _SET)
     since, until = _read_interval(given)
     return HarvestRequest(
         verb=name,
@@ -109,6 +113,13 @@ def read_request(pairs: list[tuple[str, str]]) -> HarvestRequest:
         since=since,
         until=until,
     )
+
+
+def _check_form(given: Mapping[str, str], name: str, form: re.Pattern[str]) -> None:
+    """Require the form of the schema: the answer repeats an argument, and must be valid."""
+    if name in given and form.fullmatch(given[name]) is None:
+        text = f"'{name}' may have letters, digits and -_.!~*'() only, and ':' between sets."
+        raise HarvestError("badArgument", text)
 
 
 def _read_interval(given: Mapping[str, str]) -> tuple[str, str]:
