@@ -16,7 +16,7 @@ CORE_TESTS := $(CORE:%=tests/%) $(CORE:%=src/perdure/%) src/perdure/errors tests
   tests/writing/test_registrar.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types layers coverage unit search trials bench release debian lock clean
+.PHONY: help demo test lint types layers coverage unit search trials bench release debian translations lock clean
 
 help:  ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -58,6 +58,9 @@ release: $(VENV)/.development  ## builds sdist and wheel, and tries them in clea
 
 debian:
 	@tools/debian-packages bind9 bind9-dnsutils bind9-utils chromium knot libmagic1 libxml2-utils minisign nginx-light nsd openssh-client openssl squid strace varnish wrk
+
+translations: $(VENV)/.development  ## brings the catalogues of the pages' translations up to date
+	$(BIN)/python tools/translations.py
 
 lock: $(VENV)/.development  ## makes the lock files anew from pyproject.toml
 	$(BIN)/uv pip compile -q --universal --no-strip-extras --generate-hashes --no-header --no-annotate \

@@ -89,10 +89,10 @@ def test_a_level_shows_what_was_said_of_it_alone() -> None:
         about=titled, narrower=(NarrowDescription(version=2, format="text", about=narrow),)
     )
     shown = list_levels(name, record, Level(version=2, format="text"))
-    assert [(one.label, one.facts, one.is_this) for one in shown.seen] == [
-        ("the resource", [("Title", ["The whole"])], False),
+    assert [(one.level, one.facts, one.is_this) for one in shown.seen] == [
+        (Level(), [("Title", ["The whole"])], False),
         (
-            "version 2 in the format text",
+            Level(version=2, format="text"),
             [("Edition", ["second"]), ("Description", ["of it"])],
             True,
         ),

@@ -599,30 +599,28 @@ def test_a_page_says_which_level_says_what(site: Deployment) -> None:
         site.do(Describe(identifier=parse(one), about=about))
     shown = read_sections(site.get(f"/{name}?landing"), "levels")
     assert list(shown) == [
-        "Of the resource",
-        "Of the format text",
-        "Of version 1",
-        "Of version 1 in the format text (this name)",
+        "The resource",
+        "The format text",
+        "Version 1",
+        "Version 1 in the format text (this name)",
         "Other levels with a description",
     ]
-    assert "Jane Doe" in shown["Of the resource"] or "Doe, Jane" in shown["Of the resource"]
-    assert "1994" in shown["Of version 1"]
-    assert "Jane" not in shown["Of version 1"]
-    assert "alert(1)" in shown["Of version 1"]
-    assert "proof" in shown["Of version 1 in the format text (this name)"]
+    assert "Jane Doe" in shown["The resource"] or "Doe, Jane" in shown["The resource"]
+    assert "1994" in shown["Version 1"]
+    assert "Jane" not in shown["Version 1"]
+    assert "alert(1)" in shown["Version 1"]
+    assert "proof" in shown["Version 1 in the format text (this name)"]
     assert "char=0,3" in shown["Other levels with a description"]
     body = site.get(f"/{name}?landing").body
     assert b"<script>alert" not in body
     part = read_sections(site.get(f"/{name}%23char=0,3?landing"), "levels")
-    assert (
-        "Its beginning" in part["Of the part char=0,3 of version 1 in the format text (this name)"]
-    )
+    assert "Its beginning" in part["Version 1 in the format text: part char=0,3 (this name)"]
     other = read_sections(site.get(f"/{whole}.html.2?landing"), "levels")
-    own = other["Of version 2 in the format html (this name)"]
+    own = other["Version 2 in the format html (this name)"]
     assert own == "No description of its own."
     assert set(other) == {
-        "Of the resource",
-        "Of version 2 in the format html (this name)",
+        "The resource",
+        "Version 2 in the format html (this name)",
         "Other levels with a description",
     }
     for link in page(site.get(f"/{whole}?landing")).findall(
@@ -637,7 +635,7 @@ def test_a_page_lists_no_more_levels_than_a_reader_can_use(site: Deployment) -> 
         part = parse(f"{name}#char={at},{at + 1}")
         site.do(Describe(identifier=part, about=About(language="en")))
     shown = read_sections(site.get(f"/{name}?landing"), "levels")["Other levels with a description"]
-    assert shown.count("the part char=") == 100
+    assert shown.count(": part char=") == 100
     assert "There are 5 more" in shown
 
 
@@ -705,7 +703,14 @@ def test_a_page_shows_the_evidence_of_changed_content(site: Deployment) -> None:
     for bound in (True, False):
         (shown,) = read_sections(site.get(address), "changed").values()
         assert list(read_sections(site.get(address), "changed")) == [uri]
-        for words in ("2026-11-20", "version 1, pdf", _BOUND, "5 bytes", _FOUND, "1,234 bytes"):
+        for words in (
+            "2026-11-20",
+            "version 1, pdf",
+            _BOUND,
+            "5 bytes",
+            _FOUND,
+            "1 234 bytes",
+        ):
             assert words in shown
         assert ("still bound" in shown) is bound
         assert ("no longer bound" in shown) is not bound

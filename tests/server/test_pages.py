@@ -64,9 +64,10 @@ def names(site: Deployment) -> dict[str, str]:
 
 
 def list_links(site: Deployment, path: str, body: bytes) -> list[str]:
-    """The addresses on this server that a page leads to, without their fragments."""
+    """The addresses on this server that a page leads to, without their fragments and without those
+    that lead back to it in another language."""
     tree = html.document_fromstring(body)
-    addresses = tree.xpath("//a/@href | //form/@action | //source/@src")
+    addresses = tree.xpath("//a[not(@hreflang)]/@href | //form/@action | //source/@src")
     assert isinstance(addresses, list)
     absolute = (urljoin(f"{site.base}{path}", str(one)) for one in addresses)
     return [urldefrag(one)[0].removeprefix(site.base) for one in absolute if site.base in one]

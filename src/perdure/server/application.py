@@ -8,6 +8,7 @@ A request is about a page of the server or about an identifier; identifiers have
     GET HEAD  /readyz                                           own.report_readiness
     GET HEAD  /metrics                                          own.report_metrics
     GET HEAD  /assets/<digest>/<file>                           own.serve_asset
+    GET HEAD  /language/<language>                              own.set_language
     GET HEAD  /problems/<code>                                  own.explain_code
     GET HEAD  /uri-res/<service>?<uri>                          thttp.ask_service
     GET HEAD  /iiif/<version>/<name>                            iiif.serve_image
@@ -121,8 +122,6 @@ import asyncio
 import time
 from http import HTTPStatus
 
-import msgspec
-
 from perdure.errors import Corrupt, PerdureError
 from perdure.errors.delegations import (
     AnsweredElsewhere,
@@ -156,7 +155,6 @@ class Application:
         self._cold = cold
         self._writes = writes
         self._frame = load_frame(service.settings, service.registry.root)
-        self._inner = msgspec.structs.replace(self._frame, is_inner=True)
         self._log = logs.get_log()
 
     async def __call__(self, scope: Scope, receive: Receive, to: Send) -> None:
@@ -167,8 +165,7 @@ class Application:
             await send_answer(Answer(HTTPStatus.OK, fields, body), scope, receive, to)
             return
         request = Request(scope, receive, self._service.settings.base_url)
-        is_inner = request.fields.get(b"sec-fetch-dest") == b"iframe"
-        request.frame = self._inner if is_inner else self._frame
+        request.common_frame = self._frame
         answer = await self._answer_request(request)
         if request.is_governed:
             keep_private(answer)

@@ -15,6 +15,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import cached_property
 from typing import Any, NoReturn
 
+import msgspec
+
 from perdure.model.queries import Preference
 from perdure.model.records import Token
 from perdure.reading.targets import RequestTarget, read_target
@@ -22,6 +24,7 @@ from perdure.server.common.answers import Answer
 from perdure.server.common.negotiate import read_preferences
 from perdure.server.common.target_kinds import TargetKind
 from perdure.server.pages.framing import PageFrame
+from perdure.server.pages.languages import choose_language, read_chosen_language
 from perdure.server.protocol.asgi import Receive, Scope
 from perdure.server.protocol.head import join_fields
 from perdure.server.protocol.http import get_raw_target
@@ -62,8 +65,8 @@ class Request:
         """Starts another write, whose signer is known, if it need not wait before the write door.
         Returns False if `answer_other` must answer; set by the dispatcher."""
         self.fields = join_fields(scope["headers"])
-        self.frame = PageFrame()
-        """What a page shows around its content; set by the application."""
+        self.common_frame = PageFrame()
+        """What every page shows around its content; set by the application."""
         self._scope = scope
         self._base_url = base_url
 
@@ -82,6 +85,17 @@ class Request:
     @cached_property
     def languages(self) -> tuple[Preference, ...]:
         return read_preferences(self.read_field(b"accept-language"))
+
+    @cached_property
+    def frame(self) -> PageFrame:
+        """The frame of pages for this reader, in the reader's language."""
+        chosen = read_chosen_language(self.read_field(b"cookie"))
+        return msgspec.structs.replace(
+            self.common_frame,
+            is_inner=self.fields.get(b"sec-fetch-dest") == b"iframe",
+            language=choose_language(self.languages, chosen),
+            address=self.raw.decode("ascii"),
+        )
 
     @cached_property
     def base_url(self) -> str:

@@ -22,9 +22,19 @@ from functools import cache
 
 from perdure.server.common.answers import Answer, make_answer
 from perdure.server.pages.framing import PageFrame
+from perdure.server.pages.languages import VARY
 from perdure.server.pages.templates import load_templates, render_template
 
-__all__ = ["HTML", "PageFrame", "load_templates", "make_page", "render_page", "render_template"]
+__all__ = [
+    "HTML",
+    "VARY",
+    "PageFrame",
+    "load_templates",
+    "make_page",
+    "render_page",
+    "render_template",
+    "tag_page",
+]
 
 HTML = "text/html; charset=utf-8"
 
@@ -41,8 +51,7 @@ def make_page(
     has_script: bool = False,
     in_frames: bool = False,
 ) -> Answer:
-    """Make an answer with a page as its body. `in_frames` lets our own pages contain it; then
-    `fields` has a Vary field."""
+    """Make an answer with a page as its body. `in_frames` lets our own pages contain it."""
     return make_answer(
         status,
         HTML,
@@ -50,14 +59,22 @@ def make_page(
         (b"content-security-policy", _write_policy(has_script=has_script, in_frames=in_frames)),
         (b"x-content-type-options", b"nosniff"),
         (b"referrer-policy", b"no-referrer"),
-        *(map(_vary_by_frame, fields) if in_frames else fields),
+        *(one for one in fields if one[0] != b"vary"),
+        _write_vary(*(value for name, value in fields if name == b"vary"), in_frames=in_frames),
     )
 
 
-def _vary_by_frame(field: tuple[bytes, bytes]) -> tuple[bytes, bytes]:
-    """Say that an answer depends on the place where the browser shows it."""
-    name, value = field
-    return (name, value + b", sec-fetch-dest") if name == b"vary" else field
+def tag_page(tag: bytes, frame: PageFrame) -> bytes:
+    """Make the entity tag of a page in a language from that of the page in English."""
+    return tag if frame.language == "en" else tag[:-1] + f'-{frame.language}"'.encode()
+
+
+@cache
+def _write_vary(*given: bytes, in_frames: bool) -> tuple[bytes, bytes]:
+    """Name the fields on which a page depends: those that are `given`, the language, and the place
+    where the browser shows it."""
+    names = b", ".join((*given, VARY, *([b"sec-fetch-dest"] if in_frames else [])))
+    return (b"vary", b", ".join(dict.fromkeys(names.split(b", "))))
 
 
 @cache

@@ -18,6 +18,7 @@ from pathlib import Path
 import msgspec
 
 from perdure.errors.configuring import SettingUnreadable
+from perdure.server.pages.languages import LANGUAGES
 from perdure.server.pages.templates import render_template
 from perdure.settings import Settings
 
@@ -59,6 +60,14 @@ class PageFrame(msgspec.Struct, frozen=True, kw_only=True):
     """The files behind these addresses."""
     is_inner: bool = False
     """True inside a frame of another page."""
+    language: str = "en"
+    """The language of the page, one of `LANGUAGES`."""
+    address: str = "/"
+    """The path and the query of the page."""
+
+    @property
+    def languages(self) -> Mapping[str, str]:
+        return LANGUAGES
 
     @property
     def contact_url(self) -> str:

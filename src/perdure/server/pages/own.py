@@ -31,6 +31,7 @@ from perdure.server.common.metrics import CONTENT_TYPE
 from perdure.server.common.negotiate import choose_type
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
+from perdure.server.pages.languages import COOKIE, LANGUAGES
 from perdure.server.protocol.head import make_title
 from perdure.upkeep.mirroring.status import MirrorStatus, measure_mirror
 from perdure.upkeep.status import measure_holdings
@@ -41,6 +42,7 @@ _ASSET = (
     (b"x-content-type-options", b"nosniff"),
     (b"content-security-policy", b"default-src 'none'; style-src 'unsafe-inline'; sandbox"),
 )
+_YEAR = 31_536_000  # seconds
 _DAY = (b"cache-control", b"public, max-age=86400")
 
 
@@ -176,6 +178,23 @@ async def serve_asset(_service: Service, request: Request) -> Answer:
     if found is None:
         return problems.answer_problem(problems.no_such_page(request.target.text), request)
     return make_answer(HTTPStatus.OK, found.media_type, found.body, *_ASSET)
+
+
+async def set_language(_service: Service, request: Request) -> Answer:
+    """Remember the language that a reader has chosen, and lead back to the page."""
+    language = request.target.text.partition("/")[2]
+    if language not in LANGUAGES:
+        return problems.answer_problem(problems.no_such_page(request.target.text), request)
+    place = Parameters(parse_qsl(request.target.question or "")).get("to") or "/"
+    is_here = place.startswith("/") and not place.startswith(("//", "/\\"))
+    secure = "; Secure" if request.base_url.startswith("https:") else ""
+    cookie = f"{COOKIE}={language}; Path=/; Max-Age={_YEAR}; SameSite=Lax; HttpOnly{secure}"
+    return make_empty_answer(
+        HTTPStatus.SEE_OTHER,
+        (b"location", escape_uri(place) if is_here else b"/"),
+        (b"set-cookie", cookie.encode("ascii")),
+        _NOT_STORED,
+    )
 
 
 async def explain_code(_service: Service, request: Request) -> Answer:

@@ -1,8 +1,11 @@
 """Templates of pages and feeds, in this directory.
 
-How it works: Jinja with escaping always on.
+How it works: Jinja with escaping always on. Text that people read is marked in the templates, and
+translated into the language of the `frame` (`perdure.server.pages.languages`). A marked text is
+written by us, so it may contain markup; the values in it are escaped. Words that come from the
+server's code are values like others: `{{ word | translate }}` looks them up.
 
-What must stay true: a template gets only values, never markup.
+What must stay true: a template gets only values, never markup; a text in `_()` is a constant.
 """
 
 from __future__ import annotations
@@ -10,6 +13,26 @@ from __future__ import annotations
 from functools import cache
 
 import jinja2
+from jinja2.runtime import Context
+
+from perdure.server.pages.languages import load_catalogue, write_number
+
+
+@jinja2.pass_context
+def _translate_text(context: Context, text: str) -> str:
+    return load_catalogue(context["frame"].language).gettext(text)
+
+
+@jinja2.pass_context
+def _translate_count(context: Context, one: str, many: str, count: int) -> str:
+    return load_catalogue(context["frame"].language).ngettext(one, many, count)
+
+
+@jinja2.pass_context
+def _translate_word(context: Context, word: object) -> str:
+    """Translate a value, if the catalogue has it."""
+    text = str(word)
+    return load_catalogue(context["frame"].language).gettext(text) if text else ""
 
 
 @cache
@@ -22,7 +45,10 @@ def _load_environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.install_null_translations(newstyle=True)  # type: ignore[attr-defined]
+    environment.install_gettext_callables(  # type: ignore[attr-defined]
+        _translate_text, _translate_count, newstyle=True
+    )
+    environment.filters |= {"translate": _translate_word, "number": write_number}
     return environment
 
 

@@ -90,6 +90,7 @@ def describe_record(
         asked = ", ".join(one.range for one in request.accept)
         raise NotAcceptable(identifier=str(identifier), asked=asked, offered=offers)
     tag = tag_shown(make_record_etag(record, kind), signatures or [])
+    tag = pages.tag_page(tag, request.frame) if kind == "text/html" else tag
     shown = make_public_record(record, identifier, request.base_url, selector)
     if signatures:
         shown["signatures"] = signatures
@@ -101,7 +102,7 @@ def describe_record(
     fields = [
         (b"etag", tag),
         (b"cache-control", b"public, max-age=%d" % fresh),
-        (b"vary", b"accept"),
+        (b"vary", pages.VARY if kind == "text/html" else b"accept"),
         *join_links((write_link(shown["url"], "describes"),)),
     ]
     if status == HTTPStatus.OK and has_already(request, tag):

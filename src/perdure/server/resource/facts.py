@@ -41,8 +41,7 @@ Facts = list[tuple[str, list[str]]]
 class ShownLevel(msgspec.Struct, frozen=True, kw_only=True):
     """A level of description."""
 
-    label: str
-    """The level in words, such as `version 2`."""
+    level: Level
     name: str
     href: str
     is_this: bool = False
@@ -143,23 +142,10 @@ def _show_level(identifier: Identifier, record: Record, level: Level, page: Leve
 
 def _name_level(identifier: Identifier, level: Level) -> ShownLevel:
     return ShownLevel(
-        label=_label_level(level),
+        level=level,
         name=spell_level(identifier, level),
         href=_find_page(identifier, level),
     )
-
-
-def _label_level(level: Level) -> str:
-    match level:
-        case Level(version=None, format=None):
-            whole = "the resource"
-        case Level(version=version, format=None):
-            whole = f"version {version}"
-        case Level(version=None, format=format):
-            whole = f"the format {format}"
-        case Level(version=version, format=format):
-            whole = f"version {version} in the format {format}"
-    return f"the part {level.part} of {whole}" if level.part else whole
 
 
 def _find_page(identifier: Identifier, level: Level) -> str:

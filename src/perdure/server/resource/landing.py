@@ -74,13 +74,13 @@ async def show_landing_page(
     identifier, record = resolved.identifier, resolved.known
     findings = service.health.read_findings(one.uri for one in record.locations)
     signatures = await signing.read_shown(service, request, resolved)
-    tag = tag_shown(_make_page_tag(record, findings), signatures)
+    tag = pages.tag_page(tag_shown(_make_page_tag(record, findings), signatures), request.frame)
     path = append_question(f"/{asking.spell_resolved(resolved)}", "landing")
     fields = [
         (b"etag", tag),
         (b"content-location", escape_uri(path)),
         (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds),
-        (b"vary", b"accept"),
+        (b"vary", pages.VARY),
     ]
     gone = find_withdrawal(identifier, record)
     status = HTTPStatus.GONE if is_gone(resolved) else HTTPStatus.OK
@@ -312,8 +312,11 @@ def _show_locations(
     for one in shown:
         finding = findings.get(one["uri"])
         first, last = one["valid_from"] or "", one["valid_until"] or "9999-12-31"
-        health = f"{finding.verdict} on {finding.checked[:10]}" if finding else ""
-        found.append(one | {"health": health, "is_valid": first <= today <= last})
+        health = {
+            "health": str(finding.verdict) if finding else "",
+            "checked": finding.checked[:10] if finding else "",
+        }
+        found.append(one | health | {"is_valid": first <= today <= last})
     return found
 
 

@@ -158,13 +158,15 @@ async def list_members(
     limit = min(question.limit or service.settings.page_size, most)
     start = _read_start(question.cursor)
     tag = f'"{step.representation.sha512[:40]}-{start}-{limit}-{kind.partition("/")[2]}"'.encode()
+    if kind == "text/html":
+        tag = pages.tag_page(tag, request.frame)
     fields: Fields = [
         (b"etag", tag),
         (
             b"content-location",
             escape_uri(f"{spell_path(step.identifier)}?members&{_write_page_query(start, limit)}"),
         ),
-        (b"vary", b"accept"),
+        (b"vary", pages.VARY if kind == "text/html" else b"accept"),
         (
             b"cache-control",
             held.write_lifetime(service.settings, pinned=step.pinned),

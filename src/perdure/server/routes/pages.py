@@ -9,6 +9,7 @@ from perdure import errors
 from perdure.server.apis import iiif, thttp
 from perdure.server.common.metrics import CONTENT_TYPE as METRICS
 from perdure.server.pages import own
+from perdure.server.pages.languages import LANGUAGES
 from perdure.server.routes.archived import ARCHIVED
 from perdure.server.routes.harvesting import HARVESTING
 from perdure.server.routes.model import (
@@ -138,6 +139,31 @@ OWN = (
             ),
         ),
         answers=(AnswerShape(status=200, text="The file.", content={ANYTHING: None}),),
+        problems=(errors.NotFound,),
+    ),
+    Route(
+        methods=_GET,
+        pattern="/language/{language}",
+        handler=own.set_language,
+        operation="setLanguage",
+        text="remembers in a cookie the language that a reader has chosen for pages, and leads "
+        "back to the page `to`",
+        section="pages",
+        parameters=(
+            Parameter(
+                name="language",
+                place="path",
+                text="a language of pages",
+                schema={"type": "string", "enum": list(LANGUAGES)},
+                required=True,
+            ),
+            Parameter(name="to", text="the path and the query of the page to show next"),
+        ),
+        answers=(
+            AnswerShape(
+                status=303, text="The page, in this language.", fields=("Location", "Set-Cookie")
+            ),
+        ),
         problems=(errors.NotFound,),
     ),
     Route(

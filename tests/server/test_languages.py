@@ -1,0 +1,215 @@
+"""The languages of pages: which one a reader gets, and that every text has a translation."""
+
+from __future__ import annotations
+
+import gettext
+import io
+import re
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import jinja2
+import pytest
+from jinja2 import nodes
+from tests.server.deployment import Deployment, resource, text
+
+from perdure.server.pages.languages import CATALOGUES, LANGUAGES
+from perdure.upkeep.linkcheck.verdict import LinkVerdict
+
+sys.path.append(str(Path(__file__).parents[2] / "tools"))
+import translations
+
+HTML = "Accept: text/html"
+OTHERS = tuple(LANGUAGES)[1:]
+
+
+@pytest.fixture(scope="module")
+def name(site: Deployment) -> str:
+    return site.mint(text(b"one and one"))
+
+
+def read_language(body: bytes) -> str:
+    found = re.search(rb'<html lang="([^"]*)"', body)
+    assert found is not None
+    return found[1].decode()
+
+
+# which language a reader gets
+# ----------------------------
+
+
+@pytest.mark.parametrize(
+    ("field", "language"),
+    [
+        ("de", "de"),
+        ("de-AT, en;q=0.8", "de"),
+        ("DA;q=0.2, fr", "da"),
+        ("en, de", "en"),
+        ("de;q=0.5, da;q=0.7", "da"),
+        ("fr, *;q=0.5", "en"),
+        ("de;q=0", "en"),
+        ("", "en"),
+        (";;,=", "en"),
+    ],
+)
+def test_the_browser_says_which_language(site: Deployment, field: str, language: str) -> None:
+    answer = site.get("/", HTML, f"Accept-Language: {field}")
+    assert read_language(answer.body) == language
+
+
+def test_a_choice_is_remembered(site: Deployment, name: str) -> None:
+    page = f"/{name}?landing"
+    body = site.get(page, HTML, "Accept-Language: da").body.decode()
+    links = re.findall(r'href="(/language/[^"]+)" lang="(..)" hreflang="(..)"', body)
+    assert [(one, also) for _, one, also in links] == [("en", "en"), ("de", "de")]
+    answer = site.get(links[1][0], HTML)
+    assert (answer.status, answer.headers["location"]) == (303, page)
+    cookie = answer.headers["set-cookie"]
+    assert cookie.startswith("perdure-language=de; ")
+    assert "HttpOnly" in cookie
+    assert "SameSite=Lax" in cookie
+    kept = f"Cookie: a=b; {cookie.partition(';')[0]}"
+    assert read_language(site.get(page, HTML, "Accept-Language: da", kept).body) == "de"
+    unknown = "Cookie: perdure-language=tlh"
+    assert read_language(site.get(page, HTML, "Accept-Language: da", unknown).body) == "da"
+
+
+@pytest.mark.parametrize(
+    "place", ["//evil.example/", "/%5Cevil.example/", "http://evil.example/", "evil.example", ""]
+)
+def test_a_choice_leads_to_no_other_server(site: Deployment, place: str) -> None:
+    answer = site.get(f"/language/de?to={place}", HTML)
+    assert (answer.status, answer.headers["location"]) == (303, "/")
+
+
+def test_a_choice_splits_no_header(site: Deployment) -> None:
+    answer = site.get("/language/de?to=/a%0D%0AX-Evil:%201", HTML)
+    assert answer.headers["location"] == "/a%0D%0AX-Evil:%201"
+    assert "x-evil" not in answer.headers
+
+
+def test_an_unknown_language_is_no_page(site: Deployment) -> None:
+    assert site.get("/language/tlh", HTML).status == 404
+
+
+# caches
+# ------
+
+
+def list_pages(name: str) -> list[str]:
+    return [
+        *("/", "/authorities", "/search", "/problems/gone", "/nowhere", f"/{resource(name)}"),
+        *(f"/{name}?{word}" for word in ("landing", "info", "assertions", "citedby", "provenance")),
+        *(f"/{name}%23char=0,3", f"/{name}?quote=one", f"/{name}?quote=two"),
+        "/pdi://oma.eop.gov.us/",
+    ]
+
+
+def test_a_page_says_that_it_depends_on_the_language(site: Deployment, name: str) -> None:
+    """RFC 9110, section 12.5.5: "what parts of a request message, aside from the method and target
+    URI, might have influenced the origin server's process for selecting the content"."""
+    for page in list_pages(name):
+        english = site.get(page, HTML, "Accept-Language: en")
+        german = site.get(page, HTML, "Accept-Language: de")
+        assert (read_language(english.body), read_language(german.body)) == ("en", "de"), page
+        vary = german.headers["vary"].split(", ")
+        assert {"accept", "accept-language", "cookie"} <= set(vary), page
+        assert len(vary) == len(set(vary)), page
+        if "etag" not in english.headers:
+            continue
+        assert english.headers["etag"] != german.headers["etag"], page
+        again = site.get(
+            page, HTML, "Accept-Language: de", f"If-None-Match: {german.headers['etag']}"
+        )
+        other = site.get(
+            page, HTML, "Accept-Language: de", f"If-None-Match: {english.headers['etag']}"
+        )
+        assert (again.status, other.status) == (304, 200), page
+        assert set(vary) == set(again.headers["vary"].split(", ")), page
+
+
+def test_other_forms_do_not_depend_on_it(site: Deployment, name: str) -> None:
+    for target in (f"/{name}", f"/{name}?info", f"/{name}?linkset"):
+        english = site.get(target, "Accept-Language: en")
+        german = site.get(target, "Accept-Language: de", "Cookie: perdure-language=da")
+        assert english.body == german.body, target
+        assert "cookie" not in german.headers.get("vary", ""), target
+        assert english.headers.get("etag") == german.headers.get("etag"), target
+
+
+# catalogues
+# ----------
+
+
+def test_catalogues_are_up_to_date() -> None:
+    messages = {one.id for one in translations.collect_messages() if one.id}
+    for language in OTHERS:
+        catalogue = translations.read_source(language)
+        texts = {one.id for one in catalogue if one.id}
+        assert texts == messages, "run make translations"
+        assert not catalogue.obsolete
+        compiled = (CATALOGUES / f"{language}.mo").read_bytes()
+        assert gettext.GNUTranslations(io.BytesIO(compiled)).info()["language"] == language
+        assert compiled == translations.compile_source(catalogue), "run make translations"
+
+
+def test_words_of_the_code_are_in_the_vocabulary() -> None:
+    from perdure.server.pages.vocabulary import HEALTH
+
+    assert set(HEALTH) == {str(one) for one in LinkVerdict}
+
+
+class Visible(HTMLParser):
+    """Collects what a reader sees or hears of a template, without what is marked."""
+
+    _SPOKEN = frozenset(("alt", "aria-label", "placeholder", "title"))
+    _SILENT = frozenset(("code", "script"))
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts: list[str] = []
+        self._silent = 0
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.texts += [value for name, value in attributes if name in self._SPOKEN and value]
+        self._silent += tag in self._SILENT
+
+    def handle_endtag(self, tag: str) -> None:
+        self._silent -= tag in self._SILENT
+
+    def handle_data(self, data: str) -> None:
+        if not self._silent:
+            self.texts.append(data)
+
+
+PROPER = frozenset(
+    (
+        *("BibTeX", "CSL-JSON", "ISO", "MLA", "PWID", "RFC", "RIS", "SHA-512", "TimeGate"),
+        *("TimeMap", "URI", "URN", "ark", "doi", "http", "pdf", "pdi", "perdure", "sha512", "urn"),
+    )
+)
+"""Words that are the same in every language."""
+
+
+@pytest.mark.parametrize(
+    "path", sorted(translations.PAGES.rglob("*.html")), ids=lambda one: str(one.name)
+)
+def test_every_text_of_a_template_is_marked(path: Path) -> None:
+    environment = jinja2.Environment(extensions=("jinja2.ext.i18n",))
+    environment.install_null_translations()  # type: ignore[attr-defined]
+    tree = environment.parse(path.read_text("utf-8"))
+    data = (one.data for one in tree.find_all(nodes.TemplateData))
+    seen = Visible()
+    seen.feed(re.sub(r"(</?)\0", r"\1x", "\0".join(data)).replace("\0", " "))
+    words = re.findall(r"[A-Za-z][A-Za-z0-9-]+", " ".join(seen.texts))
+    assert not [one for one in words if one not in PROPER]
+
+
+def test_only_constants_are_marked() -> None:
+    """A translation is markup of ours, so nothing else may become one."""
+    environment = jinja2.Environment(extensions=("jinja2.ext.i18n",))
+    for path in translations.PAGES.rglob("*.html"):
+        for call in environment.parse(path.read_text("utf-8")).find_all(nodes.Call):
+            if isinstance(call.node, nodes.Name) and call.node.name in ("_", "gettext"):
+                assert isinstance(call.args[0], nodes.Const), (path, call.lineno)
