@@ -1,4 +1,4 @@
-"""Clients that stop reading, or send a body byte by byte, do not keep a connection."""
+"""Clients that stop reading, or read or send byte by byte, do not keep a connection."""
 
 from __future__ import annotations
 
@@ -54,6 +54,21 @@ def test_a_client_that_reads_nothing_is_cut_off(site: Deployment, long: str) -> 
             while piece := wire.recv(1 << 20):
                 got += len(piece)
         assert got < LENGTH
+
+
+def test_a_client_that_drips_its_reading_is_cut_off(site: Deployment, long: str) -> None:
+    """Half of this buffer is less than 4,096 bytes, and the client empties it once in a while."""
+    before = count_connections(site)
+    with socket.socket() as wire:
+        wire.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 11)
+        wire.connect(("127.0.0.1", site.port))
+        wire.sendall(f"GET /{long} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
+        wire.settimeout(1)
+        ends = time.monotonic() + 6 * LIMIT
+        with contextlib.suppress(ConnectionResetError, TimeoutError):
+            while time.monotonic() < ends and wire.recv(600):
+                time.sleep(LIMIT / 4)
+        assert count_connections(site) == before
 
 
 def test_a_slow_reader_gets_everything(site: Deployment, long: str) -> None:

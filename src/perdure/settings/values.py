@@ -206,7 +206,7 @@ class Settings:
     )
     client_seconds: int = _define_setting(
         60,
-        "seconds after which a client that reads nothing, or sends too little, is cut off",
+        "seconds after which a client that reads or sends too little is cut off",
         limit_range(1, 86_400),
     )
     assertions: str = _define_setting(

@@ -3,9 +3,9 @@
 How it works: every few seconds, `StallWatch` looks at the connections that are busy. The kernel
 says how many bytes the client has acknowledged and sent (`tcp_info`), and if any are waiting to be
 sent (`SIOCOUTQ`); so nothing is counted while requests are answered, and `sendfile` is covered,
-too. A client that takes nothing of what is waiting for it, or sends too little of its body, for a
-time as long as the setting `client_seconds`, is cut off. Bodies have a least rate, because sending
-one byte in a while would be enough to keep a connection and its spool otherwise.
+too. A client that takes too little of what is waiting for it, or sends too little of its body, for
+a time as long as the setting `client_seconds`, is cut off. Both have a least rate, because reading
+or sending a few bytes in a while would be enough to keep a connection otherwise.
 
 What must stay true: an answer that is still being computed, and a connection that waits for the
 next request, is not a stall. The cost for a request is nothing.
@@ -25,7 +25,7 @@ from typing import Protocol
 import msgspec
 
 _LOOKS = 6  # in the time that a client has
-_LEAST_BODY = 4096  # bytes in that time
+_LEAST = 4096  # bytes in that time, of a body, or of an answer of which as much is waiting
 _TCP_INFO = 192  # bytes of Linux's struct tcp_info that are read
 _COUNTS = struct.Struct("=QQ")  # tcpi_bytes_acked, tcpi_bytes_received
 _COUNTS_AT = 120
@@ -55,6 +55,7 @@ class _Progress(msgspec.Struct):
     at: float
     acknowledged: int
     received: int
+    waiting: int
 
 
 class StallWatch:
@@ -93,13 +94,14 @@ class StallWatch:
         except OSError:  # it is being closed, or is not a TCP socket
             return None
         last = self._seen.get(one)
-        current = _Progress(now, acknowledged, received)
+        current = _Progress(now, acknowledged, received, waiting)
         if last is None:
             return current
         if one.awaits_body:
-            moves = received - last.received >= _LEAST_BODY
+            moves = received - last.received >= _LEAST
         else:
-            moves = acknowledged != last.acknowledged or not waiting
+            taken = acknowledged - last.acknowledged
+            moves = taken >= min(_LEAST, last.waiting) or not waiting
         if moves:
             return current
         if now - last.at < self._seconds:
@@ -121,7 +123,7 @@ def _read_counts(transport: asyncio.Transport) -> tuple[int, int, int]:
 
 
 def _cut_off(transport: asyncio.Transport) -> None:
-    """End a connection whose client reads nothing. What waits to be sent is dropped.
+    """End a connection whose client reads too little. What waits to be sent is dropped.
 
     A sender of files has its own descriptor; so the socket is shut down, not only closed.
     """
