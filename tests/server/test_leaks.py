@@ -19,9 +19,10 @@ from tests.archives.warcs import Warc
 from tests.server.deployment import SERIES, Deployment, deployed, resource, text, today
 from tests.server.test_withholding import configure
 
+from perdure.archives.withholding import Withholding
 from perdure.ids import parse
 from perdure.model.assertions import write_assertion
-from perdure.model.commands import Alias, Assign, Describe, Restrict
+from perdure.model.commands import Alias, Assign, Describe, Restrict, Withdraw
 from perdure.model.reading_rules import Access, ReadingRule
 from perdure.model.records import Location, Value
 from perdure.server.apis.thttp import SERVICES
@@ -43,7 +44,7 @@ CAPTURE = f"{HOST}{MARKER}/x.html"
 ALIAS = "hdl:1839/other"
 
 
-def make_document(site: Deployment) -> str:
+def make_document(site: Deployment, other_name: str = MARKER) -> str:
     """A document that says the marker in every place, and its full name."""
     name = site.mint(text(f"opening words {MARKER} doi:10.1000/{MARKER}".encode()))
     whole = resource(name)
@@ -51,7 +52,7 @@ def make_document(site: Deployment) -> str:
     for about in (whole, name):
         members = {"titles": [{"value": f"{MARKER} title"}], "creators": [{"name": MARKER}]}
         site.do(Describe(identifier=parse(about), patch=json.dumps(members).encode()))
-    alias = f"hdl:1839/{MARKER}{len(site.registry.listings.find_bound(f'{LOCATION}/pdi'))}"
+    alias = f"hdl:1839/{other_name}{len(site.registry.listings.find_bound(f'{LOCATION}/pdi'))}"
     site.do(Alias(identifier=parse(whole), other=parse(alias)))
     return name
 
@@ -123,9 +124,13 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
 @pytest.fixture(scope="module", params=[close_whole, close_version, open_part])
 def words(request: pytest.FixtureRequest, site: Deployment) -> dict[str, str]:
     """The texts for the placeholders of the table; the documents are closed by then."""
-    name = request.param(site)
+    return list_words(site, request.param(site))
+
+
+def list_words(site: Deployment, name: str, said_of_it: str = MARKER) -> dict[str, str]:
+    """The texts for the placeholders, about a document, to which others refer by then."""
     whole = resource(name)
-    data = write_assertion((name, HANDLE), ("commenting",), body=f"about {MARKER}")
+    data = write_assertion((name, HANDLE), ("commenting",), body=f"about {said_of_it}")
     said = store_assertion(site.registry, data, series=SERIES).identifier
     other = site.mint(text(b"opening words of another document"))
     list(update_index(site.registry))  # so that searches could tell
@@ -201,6 +206,54 @@ def test_no_answer_says_anything_of_a_closed_document(
             assert answer.status < 500 or answer.status == 501, (target, answer)
             said = f"{answer.headers} {answer.body.decode('utf-8', 'replace')}"
             assert not has_marker(said, target), (target, bearer, said)
+
+
+def make_document_to_withdraw(site: Deployment) -> str:
+    """The same document with an ordinary alias, since names stay."""
+    return make_document(site, "named")
+
+
+@pytest.fixture(scope="module", params=[make_document_to_withdraw, make_second_version])
+def withdrawn_words(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Deployment, dict[str, str]]]:
+    """A registry in which the document was indexed and referred to, and then withdrawn in silence.
+
+    So are the handle, and the captures, which were taken down.
+    """
+    root = configure(tmp_path_factory.mktemp("withdrawn") / "registry", sparql="on")
+    with deployed(root) as running:
+        warc = Warc(tmp_path_factory.mktemp("files") / "a.warc.gz")
+        warc.response(CAPTURE, "2014-01-26T20:06:24Z", f"<title>{MARKER}</title>".encode())
+        warc.response(HOST, "2014-01-26T20:06:24Z", b"<title>open</title>")
+        running.registry.archive.add_file(warc.finish())
+        make_handle(running)
+        name = request.param(running)
+        words = list_words(running, name, "it")  # what others said of it stays
+        running.registry.archive.take_down(
+            Withholding(
+                uri=f"{HOST}{MARKER}/", match="prefix", reason="by order", at="2026", by="Ada"
+            )
+        )
+        for one in (name if request.param is make_second_version else words["whole"], HANDLE):
+            running.do(Withdraw(identifier=parse(one), reason="by order", silent=True))
+        list(update_index(running.registry))
+        yield running, words
+
+
+@pytest.mark.parametrize("accept", TABLE["accept"])
+def test_no_answer_says_anything_of_what_was_withdrawn(
+    withdrawn_words: tuple[Deployment, dict[str, str]], accept: str
+) -> None:
+    site, words = withdrawn_words
+    leaks = {}
+    for target in list_targets(words):
+        answer = site.get(target, *((f"Accept: {accept}",) if accept else ()))
+        assert answer.status < 500 or answer.status == 501, (target, answer)
+        said = f"{answer.headers} {answer.body.decode('utf-8', 'replace')}"
+        if has_marker(said, target):
+            leaks[target] = said
+    assert not leaks
 
 
 def test_a_reader_with_the_right_sees_it(site: Deployment, words: dict[str, str]) -> None:
