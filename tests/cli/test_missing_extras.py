@@ -54,6 +54,8 @@ IMPORTED = {
     "rdflib": {"rdflib"},
     "rfc3161-client": {"rfc3161_client"},
     "selectolax": {"selectolax"},
+    "brotli": {"brotli"},
+    "zstandard": {"zstandard"},
 }
 """The modules of each package that an extra installs."""
 

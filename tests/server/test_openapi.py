@@ -39,6 +39,7 @@ _READ_FIELD = re.compile(
     r"""(?:read_field|fields\.get)\(b"([a-z-]+)"|b"([a-z-]+)" (?:not )?in request\.fields"""
 )
 _OF_EVERY_MESSAGE = {
+    "accept-encoding",
     "authorization",
     "cache-control",  # of an answer
     "connection",

@@ -135,6 +135,7 @@ from perdure.server.common import elsewhere, logs, mirrors, problems, signatures
 from perdure.server.common.answers import Answer, begin_answer, keep_private, send_answer
 from perdure.server.common.cold_reads import ColdReads
 from perdure.server.common.conditions import add_entity_tag, settle_conditions
+from perdure.server.common.content_coding import agree_coding, choose_coding, encode_answer
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.fast.taskless import TasklessWrites
@@ -166,9 +167,13 @@ class Application:
             return
         request = Request(scope, receive, self._service.settings.base_url)
         request.common_frame = self._frame
+        request.coding = choose_coding(request.read_field(b"accept-encoding"))
         answer = await self._answer_request(request)
         if request.is_governed:
             keep_private(answer)
+        if answer.status >= HTTPStatus.BAD_REQUEST and request.method in ("GET", "HEAD"):
+            self._agree_coding(request, answer)
+        await encode_answer(answer)
         memento.capitalise_names(answer, request)
         try:
             sent = await send_answer(answer, scope, receive, to)
@@ -218,7 +223,9 @@ class Application:
             if found.is_write and answer.status < HTTPStatus.MULTIPLE_CHOICES:
                 answer = await mirrors.wait_for_mirrors(self._service, request, answer)
             if request.method in ("GET", "HEAD"):
-                answer = settle_conditions(request, add_entity_tag(answer))
+                answer = add_entity_tag(answer)
+                self._agree_coding(request, answer)
+                answer = settle_conditions(request, answer)
             return answer if request.method == "HEAD" else await begin_answer(answer)
         except AnsweredElsewhere as error:
             return await self._answer_elsewhere(request, error)
@@ -227,6 +234,12 @@ class Application:
         except asyncio.CancelledError:  # only by uvicorn, when the time of a graceful stop is up
             stopped = Stopping(task="this request")
             return problems.answer_problem(problems.log_problem(stopped, request.method), request)
+
+    @staticmethod
+    def _agree_coding(request: Request, answer: Answer) -> None:
+        """Choose the coding of an answer, unless it depends on who reads it."""
+        if not request.is_governed:
+            agree_coding(answer, request.coding)
 
     async def _answer_elsewhere(self, request: Request, error: AnsweredElsewhere) -> Answer:
         """Lead to the resolver that answers for a name, or pass its answer on."""

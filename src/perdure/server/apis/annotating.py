@@ -33,7 +33,7 @@ from perdure.server.apis.annotation_answers import (
 from perdure.server.apis.proposing import propose_annotation
 from perdure.server.common import auth, problems
 from perdure.server.common.answers import Answer, make_answer, make_empty_answer
-from perdure.server.common.conditions import read_entity_tags
+from perdure.server.common.conditions import read_state_tags
 from perdure.server.common.readers import find_reader
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
@@ -245,6 +245,6 @@ async def _find_own(
     record = service.find_record(name)
     revision = record.revision if record is not None else 0
     tag = make_annotation_tag(found, request.base_url)
-    if not read_entity_tags(request.read_field(b"if-match")).names_strongly(tag):
+    if not read_state_tags(request.read_field(b"if-match")).names_strongly(tag):
         raise StateNotNamed(identifier=str(name), state=revision)
     return found, token, revision

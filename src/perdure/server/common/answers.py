@@ -52,6 +52,8 @@ class Answer(msgspec.Struct):
     body: bytes = b""
     stream: AsyncIterator[bytes] | None = None
     file: FileSpan | None = None
+    coding: str = ""
+    """The coding in which the body will be sent (`perdure.server.common.content_coding`)."""
 
 
 def keep_private(answer: Answer) -> None:

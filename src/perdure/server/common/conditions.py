@@ -26,6 +26,7 @@ from perdure.errors.conflicts import ModifiedSince, StateNotNamed
 from perdure.model.records import Record, Representation
 from perdure.policy.correcting import is_corrected, name_reading
 from perdure.server.common.answers import Answer
+from perdure.server.common.content_coding import strip_coding
 from perdure.server.common.request import Request
 
 CONDITIONS = frozenset(
@@ -71,6 +72,20 @@ def read_entity_tags(field: str) -> EntityTags:
         field.strip(" \t") == "*",
         frozenset(text for is_weak, text in found if not is_weak),
         frozenset(text for is_weak, text in found if is_weak),
+    )
+
+
+def read_state_tags(field: str) -> EntityTags:
+    """Read the tags of a condition of a write: a state has one name, whatever coding it came in.
+
+    >>> sorted(read_state_tags('"r7;gzip", "r6"').strong)
+    ['r6', 'r7']
+    """
+    found = read_entity_tags(field)
+    return EntityTags(
+        found.any,
+        frozenset(map(strip_coding, found.strong)),
+        frozenset(map(strip_coding, found.weak)),
     )
 
 

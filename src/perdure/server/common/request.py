@@ -57,6 +57,9 @@ class Request:
         """The token whose key signed this request, or None if it is not signed."""
         self.is_governed = False
         """True if the answer depends on reading rules: no cache may store it."""
+        self.coding = ""
+        """The coding in which the client is sent text; set by the application, for whole answers
+        only: an answer inside of another one has none."""
         self.allow: Mapping[TargetKind, bytes] = {}
         """The methods that the target allows, by its kind; set by the dispatcher."""
         self.answer_other: Callable[[Request], Awaitable[Answer]] = _refuse_other

@@ -33,7 +33,7 @@ from perdure.reading.targets import spell_path, spell_uri
 from perdure.registry import Registry
 from perdure.server.common import digests, problems
 from perdure.server.common.answers import Answer, escape_uri, make_answer
-from perdure.server.common.conditions import make_etag, read_entity_tags
+from perdure.server.common.conditions import make_etag, read_state_tags
 from perdure.server.common.request import Request
 from perdure.server.common.target_kinds import TargetKind
 
@@ -155,7 +155,7 @@ def check_new(request: Request) -> None:
 
 def read_expected_absence(request: Request) -> int | None:
     """Return the revision to expect if `If-None-Match: *` asks that the resource not exist."""
-    asked = read_entity_tags(request.read_field(b"if-none-match"))
+    asked = read_state_tags(request.read_field(b"if-none-match"))
     return _NO_REVISION if asked.any else None
 
 
@@ -169,13 +169,13 @@ def read_expected_revision(
     """
     expect = None
     if b"if-match" in request.fields:
-        asked = read_entity_tags(request.read_field(b"if-match"))
+        asked = read_state_tags(request.read_field(b"if-match"))
         if not asked.any:
             if not _names_current(asked.strong, record):
                 raise StateNotNamed(identifier=name, state=record.revision)
             expect = record.revision
     if b"if-none-match" in request.fields:  # the order is that of RFC 9110 section 13.2.2
-        asked = read_entity_tags(request.read_field(b"if-none-match"))
+        asked = read_state_tags(request.read_field(b"if-none-match"))
         if asked.any:
             if not absent:
                 raise AlreadyExists(identifier=name, state=record.revision)
