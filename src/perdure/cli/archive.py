@@ -252,6 +252,7 @@ def withhold(
     from perdure.errors.conflicts import NothingWithheld
     from perdure.model.records import LOCAL
     from perdure.model.timestamps import format_timestamp
+    from perdure.upkeep.forgetting import forget_captures
 
     with here().open_registry() as registry:
         one = Withholding(
@@ -275,6 +276,7 @@ def withhold(
         )
         if not lift:
             registry.archive.take_down(one)
+            forget_captures(registry)
     counted = count_things(captures, "capture")
     said = f"served again: {counted}" if lift else f"{counted} withheld"
     here().print_answer({"captures": captures} | _withholding_fields(one), said)

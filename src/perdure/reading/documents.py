@@ -11,7 +11,7 @@ is held here is described only if the document contains it.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,7 @@ from perdure.reading.plain_texts import read_plain_text
 from perdure.reading.resolved import Resolved
 from perdure.storage.byte_ports import Bytes
 
+DescribeInside = Callable[[DocumentBytes], About | None]
 _MEDIA = ("text/plain", "video/mp4", "application/pdf", "text/csv", "text/html")
 
 
@@ -157,7 +158,7 @@ class Documents:
         if source is not None and source.essence == collection.MEDIA_TYPE:
             held = msgspec.structs.replace(held, members=self._list_members(source, url))
         if source is not None and not own and not is_resource_described(record):
-            about = self._read_about(source)
+            about = self.read_inside(source)
             members = held.members
             held = describe_resource(identifier, record, url, about, part)
             held = msgspec.structs.replace(held, members=members)
@@ -273,12 +274,19 @@ class Documents:
             found = select_format(found, format)
         return self.open_source(identifier, found[0]) if found else None
 
-    def _read_about(self, source: Source) -> About | None:
-        """The description of a document from its own bytes, read once and then stored."""
+    def read_inside(
+        self, source: Source, describe: DescribeInside = derived.describe_document
+    ) -> About | None:
+        """Return the description that a document contains, or None. It is read once, then stored.
+
+        `describe` reads it.
+        """
+        if not derived.has_inside(source.essence):
+            return None
 
         def build_about(one: Source) -> bytes:
             place = DocumentBytes(one.path, one.offset, one.length, one.essence, one.charset)
-            return msgspec.json.encode(derived.describe_document(place) or About())
+            return msgspec.json.encode(describe(place) or About())
 
         indexes = DirectoryIndexes(self._indexes)
         reading = Reading(media_type=source.media_type, charset=source.charset)

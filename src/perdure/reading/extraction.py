@@ -217,6 +217,13 @@ class PartExtraction:
         found = self.read_text(source)
         return None if found is None else Characters(found.text, list_breaks(found))
 
+    def may_have_text(self, essence: str) -> bool:
+        """Return True if documents of a media type may have a text."""
+        return any(
+            selective is None or selective.may_have_text(essence)
+            for _, selective in self._list_readers(essence)
+        )
+
     def open_long_text(self, source: Source) -> LongText | None:
         """The plain text of a source of any length, to be read in stretches. None if it has no
         text, or only one that must be in memory.

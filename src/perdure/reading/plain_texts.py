@@ -13,8 +13,8 @@ function of the stored bytes and of this version of perdure.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable
-from contextlib import closing
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from perdure.archives.files.heads import find_value
@@ -74,14 +74,12 @@ def read_plain_text(
             raise TextNotSupported(media_type=source.media_type, selector=_SELECTOR)
         return text.text
     part = extraction.cut_part(source, selector)
-    own = _read_bytes(
-        extraction,
-        iterate_body(part.body, source),
-        MediaType.parse(part.media_type).with_charset(part.charset),
-        f"{source.name}#{selector}",
-    )
+    kind = MediaType.parse(part.media_type).with_charset(part.charset)
+    body = iterate_body(part.body, source)
+    with _hold_bytes(body, kind, f"{source.name}#{selector}") as cut:
+        own = extraction.read_text(cut)
     if own is not None:
-        return own
+        return own.text
     whole = extraction.read_text(source)
     place = None if whole is None else whole.locate_part(part)
     if whole is None or place is None:
@@ -97,13 +95,24 @@ def read_capture_text(
     Raises TextNotSupported if it has none, and what `open_capture` and `PartExtraction.read_text`
     raise.
     """
+    with open_payload(archive, capture) as source:
+        text = extraction.read_text(source)
+    if text is None:
+        raise TextNotSupported(media_type=capture.media_type, selector=_SELECTOR)
+    return text.text
+
+
+@contextmanager
+def open_payload(archive: ReadableArchive, capture: Capture) -> Iterator[Source]:
+    """Open the payload of a capture as a document of the type that its server stated.
+
+    Raises PlainTextTooLong, and what `open_capture` raises.
+    """
     opened = open_capture(archive.captures, archive.files, capture)
     with closing(opened.record) as record:
         kind = _read_type(find_value(opened.headers, "Content-Type") or capture.media_type)
-        text = _read_bytes(extraction, record.read_payload(), kind, capture.uri)
-    if text is None:
-        raise TextNotSupported(media_type=capture.media_type, selector=_SELECTOR)
-    return text
+        with _hold_bytes(record.read_payload(), kind, capture.uri) as source:
+            yield source
 
 
 def _read_type(field: str) -> MediaType | None:
@@ -114,10 +123,12 @@ def _read_type(field: str) -> MediaType | None:
         return None
 
 
-def _read_bytes(
-    extraction: PartExtraction, chunks: Iterable[bytes], kind: MediaType | None, name: str
-) -> str | None:
-    """Return the text of bytes that are not a file of their own, or None if they have none."""
+@contextmanager
+def _hold_bytes(chunks: Iterable[bytes], kind: MediaType | None, name: str) -> Iterator[Source]:
+    """Hold bytes that are not a file of their own, to read them as a document.
+
+    Without a type, it is detected. Raises PlainTextTooLong.
+    """
     with tempfile.NamedTemporaryFile(prefix="perdure-text-") as file:
         length = 0
         for chunk in chunks:
@@ -129,13 +140,10 @@ def _read_bytes(
         if kind is None:
             with Path(file.name).open("rb") as opened:
                 kind = resolve_type(None, detect_type(opened.read(LOOK)))
-        text = extraction.read_text(
-            Source(
-                path=Path(file.name),
-                length=length,
-                media_type=kind.essence,
-                charset=kind.charset,
-                name=name,
-            )
+        yield Source(
+            path=Path(file.name),
+            length=length,
+            media_type=kind.essence,
+            charset=kind.charset,
+            name=name,
         )
-    return None if text is None else text.text

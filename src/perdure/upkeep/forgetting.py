@@ -32,18 +32,9 @@ def forget_record(registry: Registry, key: str) -> None:
     from perdure.upkeep import quotations  # few processes withdraw anything
     from perdure.upkeep.citations import citation_index
     from perdure.upkeep.indexing import has_passages
-    from perdure.upkeep.searching import indexing, updating
     from perdure.upkeep.triples import updating as triples
 
-    if (registry.root / indexing.FILE).exists():
-        with updating.hold_lock(registry.root / updating.LOCK, _WAIT) as is_held:
-            if is_held:
-                words = indexing.WordIndex(registry)
-                try:
-                    words.index_keys((key,), registry.records)
-                    words.purge()
-                finally:
-                    words.close()
+    _forget_words(registry, key)
     if (registry.root / citation_index.FILE).exists():
         citations = citation_index.CitationIndex(registry)
         try:
@@ -61,3 +52,28 @@ def forget_record(registry: Registry, key: str) -> None:
                 passages.index_keys((key,), registry.records)
         finally:
             passages.close()
+
+
+def forget_captures(registry: Registry) -> None:
+    """Remove what the index of words keeps of captures that were taken down.
+
+    Raises OSError or StorageFailed.
+    """
+    _forget_words(registry)
+
+
+def _forget_words(registry: Registry, *keys: str) -> None:
+    """Index records again that were withdrawn, and delete the captures that were taken down."""
+    from perdure.upkeep.searching import indexing, updating
+
+    if not (registry.root / indexing.FILE).exists():
+        return
+    with updating.hold_lock(registry.root / updating.LOCK, _WAIT) as is_held:
+        if is_held:
+            words = indexing.WordIndex(registry)
+            try:
+                words.index_keys(keys, registry.records)
+                words.delete_taken_down()
+                words.purge()
+            finally:
+                words.close()

@@ -208,9 +208,10 @@ class Withdrawing:
         tombstone = _find_tombstone(changed, version)
         if tombstone is not None:
             self._ledger.log_tombstone(identifier, tombstone, version)
-        self._withhold_captures(identifier, changed)
+        is_capture = self._withhold_captures(identifier, changed)
         digests = tuple(one.sha512 for _, one in _list_withdrawn(record, version))
-        if digests or captures:
+        is_described = bool(record.about or record.narrower or record.metadata or record.values)
+        if digests or captures or is_capture or is_described:
             self._queue.add(
                 Silencing(
                     key=identifier.key,
@@ -328,19 +329,20 @@ class Withdrawing:
             return NO_CAPTURES
         return self._captures.plan_captures(identifier, known, command)
 
-    def _withhold_captures(self, identifier: Identifier, record: Record) -> None:
+    def _withhold_captures(self, identifier: Identifier, record: Record) -> bool:
         """Take down the captures that a withdrawn PWID names, before the change that says so is
-        durable.
+        durable. Return False if it names none.
         """
         from perdure.archives.withholding import Withholdings, withhold_pwid
 
         if record.tombstone is None or not isinstance(identifier, Pwid):
-            return
+            return False
         if not self._is_own_capture(identifier):
-            return
+            return False
         withheld, one = Withholdings(self._root), withhold_pwid(identifier, record.tombstone)
         if one not in withheld.list_all():
             withheld.add(one)
+        return True
 
     def _list_copies(
         self, identifier: Identifier, record: Record, version: int | None

@@ -29,6 +29,7 @@ import msgspec
 from perdure.errors import PerdureError
 from perdure.model.about import About
 from perdure.model.description_checks import check_description
+from perdure.model.plain_words import read_pairs
 
 _log = logging.getLogger(__name__)
 
@@ -85,10 +86,15 @@ def describe_document(document: DocumentBytes) -> About | None:
         )
         if len(done.stdout) > _LONGEST_ANSWER:
             return None
-        about = check_description(msgspec.json.decode(done.stdout, type=About))
+        return _accept_about(msgspec.json.decode(done.stdout, type=About))
     except (subprocess.SubprocessError, OSError, msgspec.MsgspecError, PerdureError) as error:
         _log.info("the metadata inside a document were not read: %s", _find_cause(error))
         return None
+
+
+def _accept_about(found: About) -> About | None:
+    """Check a description; None if it says nothing. Raises InvalidMetadata."""
+    about = check_description(found)
     return about if about.titles or about.creators or about.descriptions else None
 
 
@@ -122,7 +128,7 @@ class InsideReader:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._end_process()
+        self.close()
 
     def read_document(self, document: DocumentBytes) -> InsideMetadata:
         """Return what a document says of itself, or why it cannot be read."""
@@ -139,6 +145,23 @@ class InsideReader:
         except (OSError, EOFError, ValueError, msgspec.MsgspecError):
             self._end_process()
             return InsideMetadata(problem="its reader died")
+
+    def describe_document(self, document: DocumentBytes) -> About | None:
+        """Return what `describe_document` returns."""
+        found = self.read_document(document)
+        if found.problem:
+            _log.info("the metadata inside a document were not read: %s", found.problem)
+        if not found.pairs:
+            return None
+        about = msgspec.structs.replace(read_pairs(found.pairs), derived=found.source)
+        try:
+            return _accept_about(about)
+        except PerdureError as error:
+            _log.info("the metadata inside a document were not read: %s", _find_cause(error))
+            return None
+
+    def close(self) -> None:
+        self._end_process()
 
     def _exchange(self, question: bytes) -> bytes:
         process = self._process or self._start_process()

@@ -56,6 +56,24 @@ def read_page_text(page: str, name: str = "", *, xhtml: bool = False) -> str:
     return "\n".join(filter(None, lines))
 
 
+def read_page_title(page: str) -> str:
+    """Return the title of a page in one line; empty if it has none.
+
+    >>> read_page_title("<html><TITLE>A &amp; B</TITLE><p>text")
+    'A & B'
+    """
+    data = page.replace(_BREAK, "\ufffd").encode("utf-8", "replace")
+    tags = scan_tags(data, HTML)
+    at = None
+    for start, stop in zip(tags.starts, tags.stops, strict=True):
+        if at is not None:
+            return collapse_space(_decode(data[at:start])).strip(" ")
+        found = _NAME.match(data, start)
+        if found is not None and (found[1], found[2].lower()) == (b"", b"title"):
+            at = stop
+    return ""
+
+
 def collapse_space(text: str) -> str:
     """Replace each run of white space of HTML and XML by one space.
 

@@ -1,6 +1,7 @@
 """The title and the description of a document as texts to search in. Pure.
 
-How it works: the description is the one that a reader of the document sees (`describe_level`). Its
+How it works: the description is the one that a reader of the document sees (`describe_level`), or
+the one inside the document, if there is no other. Its
 title is one text, the names of its people and organisations are another. The third is everything
 else that people wrote: subjects, abstracts, dates, identifiers, plain names and values, and the
 public values of a handle that are texts. Words of controlled lists (`IsPartOf`, `Dataset`),
@@ -54,12 +55,15 @@ class DescribedWords(NamedTuple):
         return (("title", self.title), ("people", self.people), ("metadata", self.metadata))
 
 
-def describe_words(record: Record, level: Level) -> DescribedWords:
-    """Return the texts of the description that a reader of a level sees."""
+def describe_words(record: Record, level: Level, inside: About | None = None) -> DescribedWords:
+    """Return the texts of the description that a reader of a level sees.
+
+    `inside` is what the document says of itself; it counts if the resource has no description.
+    """
     pairs = list(record.metadata.values())
-    if not (record.about or record.narrower or pairs or record.values):
+    if not (record.about or record.narrower or pairs or record.values or inside):
         return DescribedWords()
-    about = describe_level(record, level)
+    about = describe_level(record, level, inside)
     agents = [*about.creators, *about.contributors]
     publisher = about.publisher.name if about.publisher else ""
     people = [text for one in agents for text in _walk_texts(one)]

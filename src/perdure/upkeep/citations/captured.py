@@ -6,7 +6,7 @@ name of a page is its PWID under the setting `archive_id`. What a page refers to
 document in HTML (`perdure.reading.links.markup`). A link has no position: no PWID names a part.
 
 What must stay true: nothing is fetched. A run that was interrupted is repeated. Whether a reader
-may have a capture is decided when its row is read (`CapturedPages`), never here.
+may have a capture is decided when its row is read (`perdure.upkeep.own_captures`), never here.
 """
 
 from __future__ import annotations
@@ -14,49 +14,44 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 
-from perdure.archives.index.ranges import IndexRange, walk_range
 from perdure.archives.opening import open_capture
 from perdure.archives.port import Capture
-from perdure.archives.pwid.making import make_pwid, spell_item
 from perdure.errors import PerdureError
 from perdure.extractors.markup.tags import HTML
 from perdure.extractors.warc_text import decode_payload
 from perdure.formats import MediaType
-from perdure.ids.pwid import Pwid
-from perdure.ids.urlkey import make_url_key
-from perdure.model.queries import Reader
-from perdure.policy.access import may_read_captures
 from perdure.reading.links.declared import MOST_LINKS, DeclaredLink
 from perdure.reading.links.markup import find_marked
 from perdure.registry import Registry
 from perdure.upkeep.citations.citation_index import CitationIndex
+from perdure.upkeep.own_captures import (
+    is_page,
+    list_changed,
+    name_capture,
+    stamp_files,
+    walk_answers,
+)
 
-_EVERYTHING = IndexRange("", "\x7f")
-_KINDS = ("response", "resource")
-_PAGES = ("text/html", "application/xhtml+xml")
-_FINE = (None, 200)
 _LONGEST = 16 << 20  # bytes of a page
-_PAGE = "page"
 _TOGETHER = 500  # captures in one transaction
 
 
 def has_unread_files(registry: Registry, index: CitationIndex) -> bool:
     """Return whether archive files were added, changed or removed since their pages were read."""
-    return _stamp_files(registry) != index.list_archive_files()
+    return stamp_files(registry) != index.list_archive_files()
 
 
 def index_captures(registry: Registry, index: CitationIndex) -> None:
     """Read the pages of archive files that are new or were changed."""
     with index.hold_lock():
-        present, known = _stamp_files(registry), index.list_archive_files()
-        if present == known:
+        present = stamp_files(registry)
+        changed = list_changed(present, index.list_archive_files())
+        if not changed:
             return
-        changed = {name for name in present | known if present.get(name) != known.get(name)}
         with index.connection:
             for name in changed:
                 index.forget_archive_file(name)
-        found = walk_range(registry.archive.own_captures, _EVERYTHING)
-        wanted = (one for one in found if one.file in changed and _is_page(one))
+        wanted = filter(is_page, walk_answers(registry, changed))
         while _index_some(registry, index, wanted):
             pass
         with index.connection:
@@ -64,26 +59,12 @@ def index_captures(registry: Registry, index: CitationIndex) -> None:
                 index.note_archive_file(name, present[name])
 
 
-def _stamp_files(registry: Registry) -> dict[str, str]:
-    """Return the names of the archive files, each with what changes when its content does."""
-    if not registry.settings.archive_id:
-        return {}
-    return {
-        one.name: f"{registry.settings.archive_id} {one.size} {one.modified}"
-        for one in registry.archive.list_files()
-    }
-
-
-def _is_page(capture: Capture) -> bool:
-    return capture.kind in _KINDS and capture.media_type in _PAGES and capture.status in _FINE
-
-
 def _index_some(registry: Registry, index: CitationIndex, wanted: Iterator[Capture]) -> bool:
     """Index the next captures in one transaction. Return whether there were any."""
     with index.connection:
         for number, capture in enumerate(wanted, 1):
             try:
-                pwid = make_pwid(registry.settings.archive_id, capture.time, _PAGE, capture.uri)
+                pwid = name_capture(registry, capture)
                 links = list(_list_links(registry, capture))[:MOST_LINKS]
             except (PerdureError, ValueError):  # damaged, or of an address that no PWID can name
                 continue
@@ -115,24 +96,3 @@ def _find_charset(field: str) -> str | None:
         return dict(MediaType.parse(field).parameters).get("charset")
     except PerdureError:
         return None
-
-
-class CapturedPages:
-    """The captured pages that one reader may read."""
-
-    def __init__(self, registry: Registry, reader: Reader) -> None:
-        settings = registry.settings
-        self._own = (settings.archive_id, *settings.archive_aliases)
-        known = registry.web_archives.find_archive(settings.archive_id)
-        self._is_open = may_read_captures(reader, known.access if known else "unknown")
-        self._archive = registry.read_archive(reader)
-
-    def may_read(self, name: Pwid) -> bool:
-        """Return whether the reader may have the page that a PWID of this archive names."""
-        if name.archive not in self._own or not self._is_open:
-            return False
-        key, time = make_url_key(name.item), "".join(filter(str.isdigit, name.time))
-        stretch = IndexRange(f"{key} {time}", f"{key} {time}~")
-        return any(
-            spell_item(one.uri) == name.item for one in walk_range(self._archive.captures, stretch)
-        )

@@ -39,10 +39,10 @@ from perdure.policy.citing import require_citation
 from perdure.reading.citations.origins import Medium, find_medium
 from perdure.reading.resolved import Resolved
 from perdure.registry import Registry
-from perdure.upkeep.citations.captured import CapturedPages
 from perdure.upkeep.citations.citation_index import CitationIndex, IndexedCitation, RowFilter
 from perdure.upkeep.citations.received import CitationReported
 from perdure.upkeep.citations.subjects import CitationSubject, CitedPart, CitingPart
+from perdure.upkeep.own_captures import OwnCaptures
 
 _MOST_READ = 20_000  # rows that one page looks at
 _MOST_REMEMBERED = 50_000  # names
@@ -234,8 +234,8 @@ class CitationListing:
         return self._registry.reading.rules.refresh()
 
     @cached_property
-    def _captured(self) -> CapturedPages:
-        return CapturedPages(self._registry, self._reader)
+    def _captured(self) -> OwnCaptures:
+        return OwnCaptures(self._registry, self._reader)
 
     def _find_type(self, name: str) -> str:
         """Return the media type of a document, even if the reader may not have it."""

@@ -26,7 +26,6 @@ from perdure.errors import Conflict, Corrupt, PerdureError
 from perdure.extractors.plain_text import PlainText, list_breaks
 from perdure.extractors.port import Source, iterate_body
 from perdure.extractors.text.coding import find_part_codec
-from perdure.formats.essence import strip_parameters
 from perdure.ids import Identifier, scheme_of
 from perdure.model.changes import WITHOUT_RECORDS, ChangeMark
 from perdure.model.queries import Fetch, Query, Reader
@@ -48,7 +47,8 @@ from perdure.upkeep.searching.found import (
     show_passage,
     spell_day,
 )
-from perdure.upkeep.searching.text_index import Entry, Selection, WordTable
+from perdure.upkeep.searching.index_reader import IndexReader
+from perdure.upkeep.searching.text_index import Entry, Selection
 
 MOST_COUNTED = 10_000
 """Documents that are counted; further ones are "more than" these."""
@@ -63,11 +63,11 @@ _SHOWN = 300  # characters of a title or a description
 class Finder:
     """Searches the registry for one reader, on one index. For one thread."""
 
-    def __init__(self, registry: Registry, index: WordTable, reader: Reader) -> None:
+    def __init__(self, registry: Registry, index: IndexReader, reader: Reader) -> None:
         self._registry = registry
-        self._index = index
+        self._index = index.words
         self._reader = reader
-        self._admission = Admission(registry, reader)
+        self._admission = Admission(registry, index, reader)
         self.is_governed = self._admission.has_rules
         """True if the answer depends on reading rules."""
 
@@ -105,11 +105,16 @@ class Finder:
         )
 
     def find_names(self, selection: Selection) -> Iterator[Identifier]:
-        """Yield the names of all documents that are found, the newest first."""
+        """Yield the names of all documents that are found, the newest first.
+
+        Captures are left out: this registry has no records of them.
+        """
         with closing(self._list_numbers(selection)) as numbers:
             for number in numbers:
                 candidate = self._admission.admit(self._index.find_entry(number))
-                if candidate is not None and self._matches(selection, candidate):
+                if candidate is None or candidate.text is not None:
+                    continue
+                if self._matches(selection, candidate):
                     yield candidate.name
 
     def _list_numbers(self, selection: Selection, before: int | None = None) -> Generator[int]:
@@ -135,8 +140,8 @@ class Finder:
         return FoundDocument(
             identifier=str(candidate.name),
             title=candidate.described["title"].text.partition("\n")[0][:_SHOWN],
-            media_type=strip_parameters(candidate.held.media_type) if candidate.held else "",
-            at=candidate.find_time(),
+            media_type=candidate.media_type,
+            at=candidate.at,
             day=spell_day(candidate.entry.day),
             passages=passages,
             also=tuple(self._list_also(selection, candidate, same)),
@@ -206,6 +211,8 @@ class Finder:
         """Return True if a document contains the words."""
         fields = _list_described(selection, candidate)
         source = self._open_source(selection, candidate)
+        if candidate.text is not None and "text" in selection.fields:
+            fields["text"] = candidate.text
         if source is not None:
             with suppress(PerdureError):  # noted as unread when it was indexed
                 found = self._registry.parts.read_characters(source)
@@ -229,6 +236,8 @@ class Finder:
                 plain = self._registry.parts.read_text(source)
         if plain is not None:
             fields["text"] = SearchedText(plain.text, list_breaks(plain))
+        elif candidate.text is not None and "text" in selection.fields:
+            fields["text"] = candidate.text
         if not _is_selected(selection, candidate, fields):
             return None
         shown: list[MatchedPassage] = []
@@ -278,7 +287,8 @@ class Finder:
     def _count_documents(self, selection: Selection, since: ChangeMark | None) -> tuple[int, bool]:
         """Count what is found, up to a bound."""
         doubtful = self._list_doubtful(since)
-        is_fast = not self.is_governed and doubtful is not None
+        hides = self.is_governed or self._admission.hides_captures
+        is_fast = not hides and doubtful is not None
         most = MOST_COUNTED if is_fast else _MOST_COUNTED_SLOWLY
         count = 0
         with closing(self._list_numbers(selection)) as numbers:

@@ -15,10 +15,13 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from perdure.archives.port import Capture
 from perdure.errors import PerdureError
+from perdure.extractors.inside.derived import InsideReader
 from perdure.ids import Identifier
 from perdure.model.folding import fold_words
 from perdure.model.records import Level, Record, Representation
@@ -29,12 +32,28 @@ from perdure.policy.showing import show_to_readers
 from perdure.reading.extraction import PartExtraction
 from perdure.registry import Registry
 from perdure.upkeep.changes.record_index import RecordIndex, list_held
+from perdure.upkeep.searching.capture_table import (
+    CAPTURE,
+    CAPTURE_SCHEMA,
+    CAPTURE_TABLES,
+    CaptureTable,
+    make_entry,
+)
+from perdure.upkeep.searching.capture_texts import (
+    add_captures,
+    carry_out_takedowns,
+    forget_changed_files,
+    has_unread_captures,
+)
+from perdure.upkeep.searching.describing import describe_held
+from perdure.upkeep.searching.index_reader import FORMAT
 from perdure.upkeep.searching.text_index import SCHEMA, Entry, EntryWords, WordTable
 
 FILE = Path("followers", "search.sqlite")
 _BATCH_LENGTH = 4 << 20  # characters
 _BATCH_SECONDS = 1.0  # until what was indexed is committed, and can be found
 _CACHE_KIB = 64 << 10
+_FORGET_UNREAD = f"DELETE FROM unread WHERE substr(key, 1, 1) = '{CAPTURE}'"  # noqa: S608
 
 
 class _Planned(NamedTuple):
@@ -49,27 +68,65 @@ class _Planned(NamedTuple):
 class WordIndex(RecordIndex):
     """The index of one registry, for writing. For one thread."""
 
-    schema = SCHEMA
-    tables = ()
+    schema = SCHEMA + CAPTURE_SCHEMA
+    tables = CAPTURE_TABLES
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
         # indexes of parts are made when a part is requested, not for every document
         self._parts = PartExtraction()
+        self._inside = InsideReader()
         super().__init__(registry.root / FILE)
         self.connection.pragma("journal_mode", "wal")  # searches go on meanwhile
         self.connection.pragma("cache_size", -_CACHE_KIB)
         self.words = WordTable(self.connection)
+        self.captures = CaptureTable(self.connection, self.words)
+        if self.connection.pragma("user_version") != FORMAT:
+            self.reset()
+            self.connection.pragma("user_version", FORMAT)
         self._due, self._length = 0.0, 0
 
     def close(self) -> None:
         self._parts.close()
+        self._inside.close()
         super().close()
 
     def reset(self) -> None:
         with self.connection:
             self.words.drop_volumes()
             super().reset()
+
+    def index_captures(self) -> None:
+        """Read the captures in archive files that are new or changed; delete those taken down."""
+        registry, captures = self._registry, self.captures
+        if not has_unread_captures(registry, captures):
+            return
+        with self._writing_captures():
+            carry_out_takedowns(registry, captures)
+        with self._writing_captures():
+            files = forget_changed_files(registry, captures)
+            self.connection.execute(_FORGET_UNREAD)
+        if not files:
+            return
+        for some in add_captures(registry, captures, self._parts, files, self._note_capture):
+            with self._writing_captures():
+                for _ in some:
+                    pass
+        with self._writing_captures():
+            for name, stamp in files.items():
+                captures.note_file(name, stamp)
+
+    def delete_taken_down(self) -> None:
+        """Delete the captures that were taken down since the index was brought up to date."""
+        with self._writing_captures():
+            carry_out_takedowns(self._registry, self.captures)
+
+    @contextmanager
+    def _writing_captures(self) -> Iterator[None]:
+        with self.connection:
+            self.words.begin_batch()
+            yield
+            self.words.end_batch()
 
     def purge(self) -> None:
         """Remove the words of deleted entries from the file."""
@@ -96,7 +153,7 @@ class WordIndex(RecordIndex):
 
     def index_record(self, key: str, record: Record | None) -> None:
         present = {(one.version, one.format): one for one in self.words.list_entries(key)}
-        for planned in () if record is None else _plan_entries(key, record):
+        for planned in () if record is None else self._plan_entries(key, record):
             new = planned.entry
             same = present.pop((new.version, new.format), None)
             if same is not None:
@@ -110,6 +167,28 @@ class WordIndex(RecordIndex):
         for stale in present.values():
             self.words.delete_entry(stale.id)
 
+    def _plan_entries(self, key: str, record: Record) -> Iterator[_Planned]:
+        """Yield the entries of a record: one for each document, or one for the record alone."""
+        has_documents = False
+        is_said = record.about or record.narrower or record.metadata or record.values
+        shown = show_to_readers(record) if is_said else record
+        for name, number, held in list_held(key, record):
+            has_documents = True
+            said = describe_held(
+                self._registry, name, shown, number, held, self._inside.describe_document
+            )
+            version = record.version(number)
+            deposited = held.at or (version.at if version else "")
+            day = find_day(name, said, deposited)
+            state = compute_state(said, held)
+            yield _Planned(Entry(0, key, number, held.format, day, state), name, said, held)
+        if has_documents or record.tombstone is not None:
+            return
+        name, said = identify_record(key, record), describe_words(shown, Level())
+        if said.is_said:
+            day = find_day(name, said, record.at)
+            yield _Planned(Entry(0, key, 0, "", day, compute_state(said, None)), name, said, None)
+
     def _read_words(self, key: str, planned: _Planned) -> EntryWords:
         folded = ""
         if planned.held is not None:
@@ -122,26 +201,8 @@ class WordIndex(RecordIndex):
         said = {field: fold_words(one) for field, one in planned.said.by_field()}
         return EntryWords(text=folded, **said)
 
-
-def _plan_entries(key: str, record: Record) -> Iterator[_Planned]:
-    """Yield the entries of a record: one for each document, or one for the record alone."""
-    has_documents = False
-    is_said = record.about or record.narrower or record.metadata or record.values
-    shown = show_to_readers(record) if is_said else record
-    for name, number, held in list_held(key, record):
-        has_documents = True
-        said = describe_words(shown, Level(version=number, format=held.format))
-        version = record.version(number)
-        deposited = held.at or (version.at if version else "")
-        day = find_day(name, said, deposited)
-        state = compute_state(said, held)
-        yield _Planned(Entry(0, key, number, held.format, day, state), name, said, held)
-    if has_documents or record.tombstone is not None:
-        return
-    name, said = identify_record(key, record), describe_words(shown, Level())
-    if said.is_said:
-        day = find_day(name, said, record.at)
-        yield _Planned(Entry(0, key, 0, "", day, compute_state(said, None)), name, said, None)
+    def _note_capture(self, capture: Capture, problem: Exception) -> None:
+        self.note_unread(make_entry(capture).key, f"{capture.uri} of {capture.date}", problem)
 
 
 def compute_state(said: DescribedWords, held: Representation | None) -> int:

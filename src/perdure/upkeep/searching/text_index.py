@@ -22,15 +22,11 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Generator, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import apsw
 import msgspec
 
-from perdure.errors.processes import FileUnusable
-from perdure.errors.searching import IndexNotMade
-from perdure.model.changes import ChainHead
 from perdure.policy.searching.query import SearchQuery, Term
 
 VOLUME = 1 << 15
@@ -49,8 +45,6 @@ CREATE TABLE IF NOT EXISTS entry (
 CREATE INDEX IF NOT EXISTS entry_place ON entry (place);
 """
 _COLUMNS = "id, key, version, format, day, state"
-_READ_BUSY_MS = 5000
-_MAPPED = 4 << 30
 _HASH_BYTES = 16 << 20  # words that FTS5 gathers in memory before it writes them
 
 
@@ -59,17 +53,13 @@ class Entry(NamedTuple):
 
     id: int
     key: str
-    """The key of its record, or the URI of a capture after `CAPTURE`."""
+    """The key of its record; of a capture, see `perdure.upkeep.searching.capture_table`."""
     version: int
     format: str
     day: int
     """The day it is about: 19970901, 19970900 for a month, 19970000 for a year; 0: unknown."""
     state: int
     """Changes with its bytes, their reading, its title and its description."""
-
-
-CAPTURE = "\x01"
-"""Begins the keys of captures. No key of a record begins so."""
 
 
 class EntryWords(NamedTuple):
@@ -141,8 +131,8 @@ class WordTable:
             "UPDATE volume SET length = ? WHERE number = ?", (self._length, self._volume)
         )
 
-    def add_entry(self, entry: Entry, words: EntryWords) -> None:
-        """Add an entry, which gets the next number. Call it in a batch."""
+    def add_entry(self, entry: Entry, words: EntryWords) -> int:
+        """Add an entry, and return its number, which is the next one. Call it in a batch."""
         self._connection.execute(
             "INSERT INTO entry (place, key, version, format, day, state) VALUES (?, ?, ?, ?, ?, ?)",
             (_hash_key(entry.key), *entry[1:]),
@@ -157,6 +147,7 @@ class WordTable:
             (added, *words),
         )
         self._length += words.length
+        return int(added)
 
     def _begin_volume(self, first: int) -> None:
         """Begin the next volume, and merge the one before, which now stays as it is."""
@@ -265,47 +256,6 @@ class WordTable:
     def measure_text(self) -> int:
         """Return the number of characters that were indexed, also of entries deleted since."""
         return int(self._fetch_one("SELECT total(length) FROM volume")[0])
-
-
-class IndexReader:
-    """An index that is only searched. For one thread."""
-
-    def __init__(self, path: Path) -> None:
-        """Open an index; it is empty if it was not made yet. Raises Unavailable."""
-        self._path = path
-        try:
-            self._file = self._identify_file()
-            self._connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
-            self._connection.set_busy_timeout(_READ_BUSY_MS)
-            self._connection.pragma("query_only", "on")
-            self._connection.pragma("mmap_size", _MAPPED)
-            self.words = WordTable(self._connection)
-            self.last_head()
-        except (FileNotFoundError, apsw.CantOpenError, apsw.SQLError):
-            raise IndexNotMade() from None
-        except apsw.Error as error:
-            raise FileUnusable(file="the index of words", fault=str(error)) from error
-
-    def is_current(self) -> bool:
-        """Return False if the file was deleted or replaced."""
-        try:
-            return self._identify_file() == self._file
-        except FileNotFoundError:
-            return False
-
-    def _identify_file(self) -> tuple[int, int]:
-        status = self._path.stat()
-        return status.st_dev, status.st_ino
-
-    def last_head(self) -> ChainHead | None:
-        """Return the last change that was indexed."""
-        row = self._connection.execute("SELECT epoch, number, chain FROM head").fetchone()
-        return ChainHead(epoch=row[0], number=row[1], chain=row[2]) if row else None
-
-    def list_unread(self) -> list[tuple[str, str]]:
-        """Return the names of documents that could not be read, each with the reason."""
-        rows = self._connection.execute("SELECT name, problem FROM unread ORDER BY name")
-        return [(name, problem) for name, problem in rows]
 
 
 def _hash_key(key: str) -> int:

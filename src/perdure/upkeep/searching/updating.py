@@ -30,16 +30,19 @@ from perdure.registry import Registry
 from perdure.storage.generation import Generation
 from perdure.upkeep.changes.following import FollowerProgress, catch_up, count_behind, is_on_chain
 from perdure.upkeep.changes.record_index import UnreadDocument
+from perdure.upkeep.searching.capture_texts import has_unread_captures
 from perdure.upkeep.searching.finding import Finder
 from perdure.upkeep.searching.found import FoundPage
+from perdure.upkeep.searching.index_reader import IndexReader
 from perdure.upkeep.searching.indexing import FILE, WordIndex
-from perdure.upkeep.searching.text_index import IndexReader, Selection
+from perdure.upkeep.searching.text_index import Selection
 
 LOCK = Path("followers", "search.lock")
 FOLLOWER_LOCK = Path("followers", "search.follower")
 LONGEST_WAIT = 10.0
 """Seconds that a search waits for another process that brings the index up to date."""
 _LOOK_EVERY = 0.25  # seconds
+_LOOK_FOR_CAPTURES = 5.0  # seconds
 _TRY_EVERY = 0.02  # seconds
 
 
@@ -92,6 +95,7 @@ def update_index(
             if again:
                 index.reset()
             yield from catch_up(registry.records, index)
+            index.index_captures()
             index.purge()
         finally:
             index.close()
@@ -132,14 +136,25 @@ def follow_changes(registry: Registry, is_wanted: Callable[[], bool]) -> None:
     """
     require_on(registry)
     with hold_lock(registry.root / FOLLOWER_LOCK, 0) as is_held, Generation(registry.root) as seen:
-        done = -1
+        done, looked = -1, 0.0
         while is_held and is_wanted():
-            count = seen.change_count
-            if count != done:
+            count, now = seen.change_count, time.monotonic()
+            if count != done or (now - looked >= _LOOK_FOR_CAPTURES and _has_captures(registry)):
                 for _ in update_index(registry):
                     pass
                 done = count
+            if now - looked >= _LOOK_FOR_CAPTURES:
+                looked = now
             time.sleep(_LOOK_EVERY)
+
+
+def _has_captures(registry: Registry) -> bool:
+    """Return True if there are captures, or takedowns, that the index has not seen."""
+    index = IndexReader(registry.root / FILE)
+    try:
+        return has_unread_captures(registry, index.captures)
+    finally:
+        index.close()
 
 
 # reading
@@ -166,14 +181,14 @@ class Searching:
         require_on(self._registry)
         index = self._open_index()
         state = self._find_state(index)
-        finder = Finder(self._registry, index.words, reader)
+        finder = Finder(self._registry, index, reader)
         page = finder.find_page(selection, before=before, limit=limit, since=state.at)
         return Search(page=page, state=state, is_governed=finder.is_governed)
 
     def open_finder(self, reader: Reader) -> Finder:
         """Return a finder on the present index. Raises SearchOff, Unavailable."""
         require_on(self._registry)
-        return Finder(self._registry, self._open_index().words, reader)
+        return Finder(self._registry, self._open_index(), reader)
 
     def find_state(self) -> IndexState:
         """Return how far the index is. Raises Unavailable."""
