@@ -85,6 +85,7 @@ _MODULES = {
     "backup": "keeping",
     "promote": "promoting",
     "mirror": "mirroring",
+    "webhooks": "webhooks",
     "changes": "changes",
     "head": "changes",
     "counts": "changes",

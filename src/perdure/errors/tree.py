@@ -88,6 +88,7 @@ AREAS = (
     "signing",
     "tokens",
     "triples",
+    "webhooks",
 )
 QUOTING: dict[type[PerdureError], type[PerdureError]] = {
     InvalidRequest: RefusedThere,

@@ -76,6 +76,8 @@ class HarvestPage(NamedTuple):
 
     records: list[HarvestedRecord]
     following: HarvestPlace | None
+    end: HarvestPlace | None = None
+    """At the end: the place after the last change, from which to go on when there are others."""
 
 
 class Harvest:
@@ -131,6 +133,7 @@ class Harvest:
             if len(found) >= limit or looked == MOST_CHANGES:
                 return HarvestPage(found, before)
             looked += 1
+            start = HarvestPlace(change.epoch, change.number)
             if change.at < since or change.act in WITHOUT_RECORDS:
                 continue
             for key, name, record in self._list_records(change, after, ranges):
@@ -142,7 +145,7 @@ class Harvest:
                 shown = self._show_record(name, record, change, reader)
                 if shown is not None:
                     found.append(shown)
-        return HarvestPage(found, None)
+        return HarvestPage(found, None, start)
 
     def list_latest(
         self, names: NameSet | None, *, limit: int, reader: Reader = PUBLIC_READER

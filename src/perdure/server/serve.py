@@ -58,6 +58,7 @@ from perdure.upkeep.linkcheck.health import Health
 from perdure.upkeep.mirroring.following import may_follow
 from perdure.upkeep.mirroring.meeting import list_relatives, meet_relatives
 from perdure.upkeep.searching.updating import is_followed
+from perdure.upkeep.webhooks.delivering import may_deliver
 
 GRACE = 30  # seconds
 _MOST_WORKERS = 8  # by default: each takes some 50 MB of memory
@@ -69,6 +70,7 @@ _FIRST_INDEX = 20  # seconds, unless someone searches before
 _INDEX_AGAIN = 10  # seconds until the process that keeps the index is replaced
 _MEET_EVERY = 20  # seconds
 _FOLLOW_AGAIN = 2  # seconds until the process that follows the origin is replaced
+_DELIVER_AGAIN = 2  # seconds until it is seen that there are webhooks, or their process is replaced
 _CHECKS_PER_TERM = 0.1  # of the hours until a location is due: each run checks only those due
 
 
@@ -132,6 +134,7 @@ class Worker:
                     asyncio.create_task(self._gather_counts()),
                     asyncio.create_task(self._check_waits()),
                     asyncio.create_task(self._seal_segments()),
+                    asyncio.create_task(self._deliver_webhooks()),
                 ]
                 if self._registry.settings.search == "on":
                     tasks.append(asyncio.create_task(self._follow_searches()))
@@ -199,6 +202,16 @@ class Worker:
             ):
                 logs.get_log().error("index of words not made", detail=problem)
             await asyncio.sleep(_INDEX_AGAIN)
+
+    async def _deliver_webhooks(self) -> None:
+        """Notify webhooks of changes, in a process of its own, beside other workers."""
+        root = self._registry.root
+        while True:
+            if await asyncio.to_thread(may_deliver, root) and (
+                problem := await run_command(root, "webhooks", "run")
+            ):
+                logs.get_log().error("webhooks", detail=problem)
+            await asyncio.sleep(_DELIVER_AGAIN)
 
     async def _follow_origin(self) -> None:
         """Keep the mirror up to date, in a process of its own, beside other workers."""
