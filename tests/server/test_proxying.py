@@ -181,6 +181,7 @@ def test_nothing_of_a_person_is_passed_either_way(site: Deployment) -> None:
     """ "no cookies either way"; "hop-by-hop fields do not" """
     fields = {"X_Secret": "1", "X_Kept": "1", "Keep_Alive": "timeout=5", "Set_Cookie": "track=1"}
     fields |= {"Connection": "x-secret, close", "Strict_Transport_Security": "max-age=1"}
+    fields |= {"NEL": "{}", "Report_To": "{}", "Reporting_Endpoints": 'a="https://a.example"'}
     sent = response(b"hello", **fields)
     with lying(lambda _: sent) as there, passing(site, there):
         answer = site.get(
@@ -195,6 +196,7 @@ def test_nothing_of_a_person_is_passed_either_way(site: Deployment) -> None:
         )
     assert answer.body == b"hello"
     gone = {"set-cookie", "x-secret", "strict-transport-security", "keep-alive"}
+    gone |= {"nel", "report-to", "reporting-endpoints"}  # they would tell others who reads
     assert not gone & {*answer.headers}
     assert answer.headers["x-kept"] == "1"
     asked = there.asked[0].decode().lower()

@@ -62,6 +62,8 @@ _NOT_PASSED = _OF_CONNECTION | {
     "set-cookie", "set-cookie2", "www-authenticate", "strict-transport-security", "alt-svc",
     "clear-site-data", "public-key-pins", "service-worker-allowed", "content-security-policy",
     "content-security-policy-report-only", "x-content-type-options", "date", "server", "refresh",
+    "nel", "report-to", "reporting-endpoints", "speculation-rules", "accept-ch", "critical-ch",
+    "permissions-policy", "authentication-info",
 }  # fmt: skip
 _DESCRIBING = ("content-type", "content-language", "content-disposition", "content-location",
                "etag", "last-modified", "link", "repr-digest")  # fmt: skip
