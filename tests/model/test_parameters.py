@@ -6,8 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perdure.errors.requests import MalformedNumber, RepeatedParameter, SeveralQuestions
-from perdure.model.parameters import Parameters, read_number
+from perdure.errors.requests import (
+    MalformedNumber,
+    RepeatedParameter,
+    SeveralQuestions,
+    TooManyParameters,
+)
+from perdure.model.parameters import MOST, Parameters, list_pairs, read_number, read_parameters
 from perdure.reading.targets import _PARAMETERS, _TYPED, _VERBS, Question, read_question
 
 _REPEATABLE = ("index", "type", "locatt", "scope", "kind")
@@ -84,3 +89,17 @@ def test_a_question_with_a_value_is_a_question_too(word: str) -> None:
         with pytest.raises(SeveralQuestions) as refused:
             read_question(query)
         assert set(refused.value.questions) == {"?metadata", f"?{word.partition('=')[0]}"}
+
+
+def test_a_query_has_at_most_a_thousand_parameters() -> None:
+    query = "&".join(f"index={number}" for number in range(MOST))
+    assert len(read_parameters(query).list_values("index")) == MOST
+    with pytest.raises(TooManyParameters, match="at most 1000"):
+        read_parameters(f"{query}&index={MOST}")
+    with pytest.raises(TooManyParameters):
+        list_pairs("&" * MOST)
+
+
+def test_values_may_be_empty_only_where_that_means_something() -> None:
+    assert dict(read_parameters("a=&b=1")) == {"a": "", "b": "1"}
+    assert dict(read_parameters("a=&b=1", keep_blank=False)) == {"b": "1"}

@@ -33,18 +33,6 @@ class UnknownField(UnknownChoice):
     rule = _MANUAL
 
 
-class TooManyParameters(InvalidRequest):
-    """A query has too many parameters, or too many with the same name."""
-
-    what: str
-    most: int
-    rule = _MANUAL
-
-    @property
-    def reason(self) -> str:
-        return f"at most {self.most} are allowed"
-
-
 class ClosestNotExact(InvalidRequest):
     """The closest capture was requested for more than one URL."""
 

@@ -22,6 +22,17 @@ class UnknownLevel(UnknownChoice):
     rule = "docs/reference/metadata.md"
 
 
+class TooManyParameters(InvalidRequest):
+    """A query has too many parameters, or too many with the same name."""
+
+    what: str
+    most: int
+
+    @property
+    def reason(self) -> str:
+        return f"at most {self.most} are allowed"
+
+
 class RepeatedParameter(InvalidRequest):
     """A query gives different values for a parameter that has one value."""
 

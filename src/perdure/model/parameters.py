@@ -1,9 +1,10 @@
 """The parameters of a query, each of which has one value. Pure.
 
-How it works: `Parameters` is a mapping from names to values. It refuses a name that the query gives
-with different values, but only when the value is asked for: other sites append parameters of their
-own to shared links, and these are not read. `list_values` returns the values of a parameter that
-may be repeated. `decode_names` decodes the names in a query, before anything is looked up in it.
+How it works: `read_parameters` reads a query, or a form in a body, of at most `MOST` parameters.
+`Parameters` is a mapping from names to values. It refuses a name that the query gives with
+different values, but only when the value is asked for: other sites append parameters of their own
+to shared links, and these are not read. `list_values` returns the values of a parameter that may be
+repeated. `decode_names` decodes the names in a query, before anything is looked up in it.
 
 What must stay true: no interface chooses the first or the last of several values silently; every
 spelling of a name asks the same question.
@@ -15,9 +16,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from urllib.parse import unquote
+from urllib.parse import parse_qsl, unquote
 
-from perdure.errors.requests import MalformedNumber, RepeatedParameter
+from perdure.errors.requests import MalformedNumber, RepeatedParameter, TooManyParameters
+
+MOST = 1000
+"""Parameters that a query or a form may have."""
 
 _NAME = re.compile("(?:^|(?<=&))[^&=]+")
 _UNRESERVED = re.compile("(?:%(?:2[dDeE]|3[0-9]|[46][1-9a-fA-F]|[57][0-9aA]|5[fF]|7[eE]))+")
@@ -34,6 +38,26 @@ def decode_names(query: str) -> str:
     if "%" not in query:
         return query
     return _NAME.sub(lambda name: _UNRESERVED.sub(lambda one: unquote(one[0]), name[0]), query)
+
+
+def list_pairs(query: str, *, keep_blank: bool = True, most: int = MOST) -> list[tuple[str, str]]:
+    """Return the parameters of a query or a form, decoded, in their order.
+
+    `keep_blank`: also those without a value. Raises TooManyParameters.
+    """
+    try:
+        return parse_qsl(query, keep_blank_values=keep_blank, max_num_fields=most)
+    except ValueError:
+        raise TooManyParameters(what="query", most=most) from None
+
+
+def read_parameters(query: str, *, keep_blank: bool = True, most: int = MOST) -> Parameters:
+    """Read the parameters of a query or a form, see `list_pairs`. Raises TooManyParameters.
+
+    >>> dict(read_parameters("limit=3&limit=3&after="))
+    {'limit': '3', 'after': ''}
+    """
+    return Parameters(list_pairs(query, keep_blank=keep_blank, most=most))
 
 
 def read_number(name: str, text: str, low: int, high: int, *, manual: str | None = None) -> int:
@@ -66,22 +90,20 @@ class Parameters(Mapping[str, str]):
     """
 
     def __init__(self, pairs: Iterable[tuple[str, str]] = ()) -> None:
-        self._values: dict[str, tuple[str, ...]] = {}
+        self._values: dict[str, dict[str, None]] = {}
         for name, value in pairs:
             self.add(name, value)
 
     def add(self, name: str, value: str) -> None:
         """Add a value. The same value again changes nothing."""
-        known = self._values.get(name, ())
-        if value not in known:
-            self._values[name] = (*known, value)
+        self._values.setdefault(name, {})[value] = None
 
     def __getitem__(self, name: str) -> str:
         """Return the value of a parameter. Raises KeyError or RepeatedParameter."""
         values = self._values[name]
         if len(values) > 1:
-            raise RepeatedParameter(parameter=name, values=values)
-        return values[0]
+            raise RepeatedParameter(parameter=name, values=tuple(values))
+        return next(iter(values))
 
     def __contains__(self, name: object) -> bool:
         return name in self._values
@@ -94,4 +116,4 @@ class Parameters(Mapping[str, str]):
 
     def list_values(self, name: str) -> tuple[str, ...]:
         """Return the different values of a parameter that may be repeated, in their order."""
-        return self._values.get(name, ())
+        return tuple(self._values.get(name, ()))

@@ -29,7 +29,7 @@ import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
-from urllib.parse import parse_qsl, quote_plus
+from urllib.parse import quote_plus
 
 import msgspec
 
@@ -54,16 +54,15 @@ from perdure.errors.captures import (
     MalformedCollapse,
     MalformedTime,
     NoSuchTime,
-    TooManyParameters,
     UnknownField,
     UnknownMatchType,
     UnknownOutput,
 )
 from perdure.errors.limits import CapturesTooMany
-from perdure.errors.requests import MissingParameter
+from perdure.errors.requests import MissingParameter, TooManyParameters
 from perdure.ids.urlkey import make_url_key
 from perdure.model.matches import MATCHES
-from perdure.model.parameters import Parameters, read_number
+from perdure.model.parameters import Parameters, read_number, read_parameters
 from perdure.model.timestamps import find_span
 
 MOST_READ = 1_000_000  # captures
@@ -142,11 +141,7 @@ class Paging(NamedTuple):
 def parse_query(question: str) -> CdxQuery:
     """Parse the query of a URL. Unknown parameters are ignored. Raises InvalidRequest."""
     before, unescaped = _cut_unescaped_request(question)
-    try:
-        pairs = parse_qsl(before, keep_blank_values=True, max_num_fields=_MOST_PARAMETERS)
-    except ValueError:
-        raise TooManyParameters(what="query", most=_MOST_PARAMETERS) from None
-    given = Parameters(pairs)
+    given = read_parameters(before, most=_MOST_PARAMETERS)
     url = unescaped or given.get("url", "")
     if not url:
         raise MissingParameter(request="query", parameter="url", manual=_RULE)

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import asyncio
 from http import HTTPStatus
-from urllib.parse import parse_qsl
 
 import msgspec
 
@@ -24,7 +23,6 @@ from perdure.archives.capture import capturing
 from perdure.archives.pwid.making import make_pwid
 from perdure.errors.processes import TooBusy
 from perdure.errors.requests import MissingParameter
-from perdure.model.parameters import Parameters
 from perdure.server.common import auth, problems
 from perdure.server.common.answers import Answer, escape_uri, make_answer
 from perdure.server.common.request import Request
@@ -48,7 +46,7 @@ async def capture_page(service: Service, request: Request) -> Answer:
         return problems.answer_problem(problems.not_allowed(request.method, allow), request)
     caller = auth.find_bearer(service, request)
     own = service.settings.archive_id
-    url = Parameters(parse_qsl(request.target.question or "")).get("url", "")
+    url = request.parameters.get("url", "")
     if not url:
         raise MissingParameter(request="the capture", parameter="url")
     auth.check_right(

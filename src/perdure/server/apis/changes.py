@@ -22,10 +22,9 @@ import re
 import time
 from contextlib import suppress
 from http import HTTPStatus
-from urllib.parse import parse_qsl
 
 from perdure.model.changes import ChainHead, ChangeMark
-from perdure.model.parameters import Parameters, read_number
+from perdure.model.parameters import read_number
 from perdure.server.common import mirrors
 from perdure.server.common.answers import Answer, make_answer
 from perdure.server.common.request import Request
@@ -53,7 +52,7 @@ async def list_changes(service: Service, request: Request) -> Answer:
     Raises InvalidRequest, Conflict if `since` is not a change of this registry, or Unauthenticated
     or Forbidden for full rows.
     """
-    asked = Parameters(parse_qsl(request.target.question or "", keep_blank_values=True))
+    asked = request.parameters
     mirror = mirrors.check_mirror(service, request) if "full" in asked else None
     limit = read_number("limit", asked.get("limit", str(LIMIT)), 1, MOST)
     mark = service.registry.mark(asked["since"]) if "since" in asked else None

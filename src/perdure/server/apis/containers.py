@@ -23,14 +23,14 @@ import re
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import parse_qsl, quote, unquote
+from urllib.parse import quote, unquote
 
 import msgspec
 
 from perdure.errors import NotAcceptable, NotFound, PerdureError
 from perdure.ids import Identifier, parse
 from perdure.model.assertions import CONTEXT, MEDIA_TYPE
-from perdure.model.parameters import Parameters, read_number
+from perdure.model.parameters import read_number
 from perdure.reading.annotation_pages import LEAD, find_container, write_annotation
 from perdure.reading.assertions import HeldAssertion
 from perdure.server.apis import annotating, proposing
@@ -161,7 +161,7 @@ async def show_annotation(service: Service, request: Request, name: Identifier) 
 
 async def show_container(service: Service, request: Request, series: str) -> Answer:
     """Answer with a container, or with a page of it. Raises InvalidRequest."""
-    asked = Parameters(parse_qsl(request.target.question or "", keep_blank_values=True))
+    asked = request.parameters
     prefer = request.read_field(b"prefer")
     with_iris = asked.get("iris") == "1" or ("iris" not in asked and _IRIS in prefer)
     minimal = "iris" not in asked and _MINIMAL in prefer and not with_iris

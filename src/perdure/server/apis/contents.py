@@ -22,7 +22,6 @@ import hashlib
 import re
 from collections.abc import AsyncIterator, Iterator, Sequence
 from http import HTTPStatus
-from urllib.parse import parse_qsl
 
 import msgspec
 
@@ -32,7 +31,7 @@ from perdure.errors.mirroring import ContentsNotMended, ContentsUnnamed, NonceMa
 from perdure.errors.requests import MalformedBody
 from perdure.ids.keys import spell_key
 from perdure.model.commands import Content
-from perdure.model.parameters import Parameters, read_number
+from perdure.model.parameters import read_number
 from perdure.model.records import Record, Representation
 from perdure.server.common import mirrors
 from perdure.server.common.answers import Answer, make_answer
@@ -81,7 +80,7 @@ async def mend_contents(service: Service, request: Request) -> Answer:
     DigestMismatch if the body does not have the promised digest.
     """
     mirror = mirrors.check_mirror(service, request)
-    asked = Parameters(parse_qsl(request.target.question or "", keep_blank_values=True))
+    asked = request.parameters
     version = read_number("version", asked.get("version", ""), 1, _MOST_VERSIONS)
     question = ContentQuestion(asked.get("key", ""), version, asked.get("format", ""))
     held = await asyncio.to_thread(_Sender(service, mirror).find_held, question)

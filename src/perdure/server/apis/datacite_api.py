@@ -18,7 +18,7 @@ import asyncio
 import secrets
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import parse_qsl, unquote, urlencode
+from urllib.parse import unquote, urlencode
 
 import msgspec
 
@@ -176,7 +176,7 @@ def _show(exported: ExportedRecord) -> dict[str, Any]:
 
 async def _list_dois(service: Service, request: Request) -> Answer:
     """List the DOIs of a prefix that are not drafts, in pages."""
-    given = dict(parse_qsl(request.target.question or "", keep_blank_values=True))
+    given = request.parameters
     prefix = given.get("prefix", "")
     size = _read_number(given.get("page[size]", ""), _PAGE, _LARGEST_PAGE)
     if not prefix:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import asyncio
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import parse_qsl, unquote
+from urllib.parse import unquote
 
 import msgspec
 
@@ -194,7 +194,7 @@ async def _read_elements(request: Request) -> dict[str, str]:
 
 def _check_options(request: Request, *known: str) -> dict[str, str]:
     """Return the parameters of a request. Raises OptionUnknown."""
-    given = dict(parse_qsl(request.target.question or "", keep_blank_values=True))
+    given = dict(request.parameters)
     for name in given:
         if name not in known:
             raise OptionUnknown(option=name, known=known)

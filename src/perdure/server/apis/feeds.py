@@ -12,14 +12,14 @@ that it was withdrawn, and when.
 from __future__ import annotations
 
 from http import HTTPStatus
-from urllib.parse import parse_qsl, quote
+from urllib.parse import quote
 
 import msgspec
 
 from perdure.errors.naming import PatternNotAllowed
 from perdure.formats.xml_characters import replace_not_xml
 from perdure.ids.name_set import NameSet, read_set
-from perdure.model.parameters import Parameters, read_number
+from perdure.model.parameters import read_number
 from perdure.reading.described import describe_resource
 from perdure.reading.harvest import HarvestedRecord
 from perdure.reading.targets import append_question, spell_path, spell_set_path
@@ -59,7 +59,7 @@ async def answer_feed(service: Service, request: Request) -> Answer:
     Raises MalformedIdentifier, UnknownScheme, or InvalidRequest if the set consists of formats or
     versions, or the limit is not a number in range.
     """
-    given = Parameters(parse_qsl(request.target.question or "", keep_blank_values=True))
+    given = request.parameters
     about = given.get("about", "")
     names = read_set(about) if about else None
     if names is not None and names.has_representations:

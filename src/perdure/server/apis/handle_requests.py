@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from http import HTTPStatus
-from urllib.parse import parse_qsl, unquote_to_bytes, urlencode
+from urllib.parse import unquote_to_bytes, urlencode
 
 import msgspec
 
@@ -18,7 +18,7 @@ from perdure.errors import MalformedIdentifier
 from perdure.ids import Identifier
 from perdure.ids.handle import Handle
 from perdure.ids.pdi import Pdi
-from perdure.model.parameters import Parameters
+from perdure.model.parameters import Parameters, read_parameters
 from perdure.model.queries import Elsewhere
 from perdure.policy.handles import names, values
 from perdure.server.apis import handle_codes
@@ -82,7 +82,7 @@ def read_query(handle: str, question: str) -> HandleRequest:
 
 @lru_cache(maxsize=_MOST_QUERIES)
 def _read_parameters(question: str) -> HandleRequest:
-    given = Parameters(parse_qsl(question, keep_blank_values=True))
+    given = read_parameters(question)
     indexes = given.list_values("index")
     return HandleRequest(
         handle="",

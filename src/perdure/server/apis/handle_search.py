@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from http import HTTPStatus
 from typing import Any, NamedTuple
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import urlencode
 
 import http_sf
 import msgspec
@@ -28,7 +28,7 @@ import msgspec
 from perdure.errors import Corrupt, PerdureError
 from perdure.errors.requests import CriteriaNeeded, PatternTooComplex
 from perdure.ids import parse
-from perdure.model.parameters import Parameters, read_number
+from perdure.model.parameters import Parameters, list_pairs, read_number
 from perdure.model.queries import Reader
 from perdure.model.records import IdentifiedRecord, Record
 from perdure.policy.handles import names
@@ -85,14 +85,14 @@ async def list_handles(service: Service, request: Request) -> Answer:
 
     Raises InvalidRequest, Unauthenticated or Forbidden.
     """
-    given = Parameters(parse_qsl(request.target.question or ""))
+    given = request.parameters
     prefix = given.get("prefix", "")
     example = names.read_handle(f"{prefix}/*")  # raises if it is not a prefix
     who = await handle_admins.identify_actor(service, request)
     handle_admins.check_permission(service, who, "bind", example, (), _LIST)
     size = min(_read_number(given, "pageSize", service.settings.page_size), _LARGEST_PAGE)
     page = _read_number(given, "page", 0)
-    cursor = given.get("cursor")
+    cursor = given.get("cursor") or None
     low = f"{example.key.rpartition('*')[0]}"
     found: _FoundHandles = await service.run_cutter(
         _list_page, service, low, cursor, page * size, size
@@ -184,7 +184,7 @@ async def search_handles(service: Service, request: Request) -> Answer:
 
 
 async def _search_values(service: Service, request: Request) -> Answer:
-    pairs = parse_qsl(request.target.question or "")
+    pairs = list_pairs(request.target.question or "", keep_blank=False)
     criteria = tuple((name, text) for name, text in pairs if name not in _OWN)
     given = Parameters(pairs)
     _check_criteria(criteria)

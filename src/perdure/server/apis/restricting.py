@@ -15,7 +15,6 @@ from __future__ import annotations
 from contextlib import suppress
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import parse_qsl
 
 import msgspec
 from msgspec.structs import replace
@@ -25,7 +24,7 @@ from perdure.errors.credentials import RightMissing
 from perdure.errors.requests import MalformedBody
 from perdure.ids import parse
 from perdure.model.commands import Outcome, Restrict
-from perdure.model.parameters import Parameters, read_number
+from perdure.model.parameters import read_number
 from perdure.model.reading_rules import Access, ReadingRule, RequestedRule
 from perdure.model.records import Token
 from perdure.policy import rights
@@ -59,7 +58,7 @@ class Restriction(RequestedRule, frozen=True, kw_only=True, forbid_unknown_field
 async def list_restrictions(service: Service, request: Request) -> Answer:
     """Answer GET or HEAD of `/restrictions`. Raises Unauthenticated, Forbidden, InvalidRequest."""
     chain = _find_chain(service, request)
-    asked = Parameters(parse_qsl(request.target.question or "", keep_blank_values=True))
+    asked = request.parameters
     limit = read_number("limit", asked.get("limit", str(LIMIT)), 1, MOST)
     cursor = read_number("cursor", asked.get("cursor", "0"), 0, LAST_CURSOR)
     now = auth.current_time(service)

@@ -18,7 +18,7 @@ import math
 from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import urlencode
 
 import msgspec
 from markupsafe import Markup, escape
@@ -65,7 +65,7 @@ async def search_documents(service: Service, request: Request) -> Answer:
     """
     if service.settings.search != "on":
         return problems.answer_problem(problems.no_such_page(request.target.text), request)
-    given = Parameters(parse_qsl(request.target.question or "", keep_blank_values=True))
+    given = request.parameters
     kind = ATOM if request.target.text == _FEED else choose_type(request.accept, _OFFERS)
     if kind is None:
         asked = ", ".join(one.range for one in request.accept)

@@ -21,12 +21,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from http import HTTPStatus
-from urllib.parse import parse_qsl, quote
+from urllib.parse import quote
 
 from perdure.errors.requests import MalformedNumber
 from perdure.formats.xml_characters import replace_not_xml
 from perdure.metadata.xml_text import DECLARATION, write_attributes, write_element
-from perdure.model.parameters import Parameters
 from perdure.model.queries import Choices, Want
 from perdure.model.timestamps import format_timestamp
 from perdure.policy.naming import qualify_identifier
@@ -107,7 +106,7 @@ async def _answer(
 
 def _read_run(request: Request) -> int | None:
     """Return the number of the requested part, or None. Raises InvalidRequest."""
-    asked = Parameters(parse_qsl(request.target.question or "", keep_blank_values=True))
+    asked = request.parameters
     text = asked.get("part")
     if text is None:
         return None

@@ -15,7 +15,6 @@ Pages of any origin may ask.
 from __future__ import annotations
 
 from http import HTTPStatus
-from urllib.parse import parse_qsl
 
 import msgspec
 
@@ -23,7 +22,7 @@ from perdure.errors import NotAcceptable
 from perdure.errors.requests import MissingParameter
 from perdure.errors.triples import QueryMalformed, QueryTooSlow
 from perdure.formats.essence import strip_parameters
-from perdure.model.parameters import Parameters
+from perdure.model.parameters import read_parameters
 from perdure.server.common import problems
 from perdure.server.common.answers import Answer, make_answer
 from perdure.server.common.negotiate import choose_type
@@ -92,7 +91,7 @@ async def _read_query(request: Request) -> str:
         if strip_parameters(request.read_field(b"content-type")) == QUERY:
             return text
         given = text
-    pairs = Parameters(parse_qsl(given, keep_blank_values=True, max_num_fields=99))
+    pairs = read_parameters(given)
     query = pairs.get("query", "")
     if not query:
         raise MissingParameter(request="query", parameter="query", manual=_MANUAL)

@@ -13,12 +13,11 @@ from __future__ import annotations
 
 from contextlib import closing
 from http import HTTPStatus
-from urllib.parse import parse_qsl
 
 import msgspec
 
 from perdure.errors.requests import MissingParameter
-from perdure.model.parameters import Parameters
+from perdure.model.parameters import read_parameters
 from perdure.server.common.answers import Answer, make_answer
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
@@ -35,8 +34,7 @@ async def take_webmention(service: Service, request: Request) -> Answer:
     """Answer POST to `/webmention`. Raises Forbidden, InvalidRequest, TooLarge, ReportsTooMany."""
     require_on(service.registry)
     body = await read_whole_body(request, _LARGEST)
-    pairs = parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=99)
-    given = Parameters(pairs)
+    given = read_parameters(body.decode("utf-8", "replace"))
     for name in ("source", "target"):
         if not given.get(name):
             raise MissingParameter(request="webmention", parameter=name, manual=_MANUAL)

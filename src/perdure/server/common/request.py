@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 
 import msgspec
 
+from perdure.model.parameters import Parameters, read_parameters
 from perdure.model.queries import Preference
 from perdure.model.records import Token
 from perdure.reading.targets import RequestTarget, read_target
@@ -80,6 +81,11 @@ class Request:
     def read_field(self, name: bytes) -> str:
         """Return a field as text, or an empty string if it is missing."""
         return self.fields.get(name, b"").decode("latin-1")
+
+    @cached_property
+    def parameters(self) -> Parameters:
+        """The parameters of the query. Raises TooManyParameters."""
+        return read_parameters(self.target.question or "")
 
     @cached_property
     def accept(self) -> tuple[Preference, ...]:

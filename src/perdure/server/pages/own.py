@@ -11,7 +11,6 @@ import asyncio
 from datetime import datetime
 from http import HTTPStatus
 from importlib.metadata import version
-from urllib.parse import parse_qsl
 from urllib.parse import quote as escape
 
 import msgspec
@@ -19,7 +18,6 @@ import msgspec
 from perdure.errors import PerdureError
 from perdure.errors.mirroring import MirrorStopped
 from perdure.ids import load_schemes
-from perdure.model.parameters import Parameters
 from perdure.reading.pasted import read_pasted
 from perdure.reading.resolved_series import describe_series, list_resolved_series
 from perdure.reading.targets import read_name, read_question, spell_name_path, spell_set_path
@@ -48,7 +46,7 @@ _DAY = (b"cache-control", b"public, max-age=86400")
 
 async def show_start(service: Service, request: Request) -> Answer:
     """Introduce the resolver to people and programs; or redirect from its form to an identifier."""
-    asked = Parameters(parse_qsl(request.target.question or "")).get("identifier")
+    asked = request.parameters.get("identifier")
     if asked:
         text = asked.strip()
         if await asyncio.to_thread(memento.has_captures, service, request, text):
@@ -185,7 +183,7 @@ async def set_language(_service: Service, request: Request) -> Answer:
     language = request.target.text.partition("/")[2]
     if language not in LANGUAGES:
         return problems.answer_problem(problems.no_such_page(request.target.text), request)
-    place = Parameters(parse_qsl(request.target.question or "")).get("to") or "/"
+    place = request.parameters.get("to") or "/"
     is_here = place.startswith("/") and not place.startswith(("//", "/\\"))
     secure = "; Secure" if request.base_url.startswith("https:") else ""
     cookie = f"{COOKIE}={language}; Path=/; Max-Age={_YEAR}; SameSite=Lax; HttpOnly{secure}"

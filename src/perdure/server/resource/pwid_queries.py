@@ -10,12 +10,12 @@ What must stay true: the answer is that of the PWID.  # ruling: pwid-endpoint
 
 from __future__ import annotations
 
-from urllib.parse import parse_qsl, unquote
+from urllib.parse import unquote
 
 from perdure.archives.pwid.making import make_pwid
 from perdure.errors import UnknownArchive
 from perdure.errors.requests import MissingParameter
-from perdure.model.parameters import Parameters, decode_names
+from perdure.model.parameters import Parameters, decode_names, read_parameters
 from perdure.reading.targets import is_escaped
 from perdure.server.common import asking
 from perdure.server.common.answers import Answer
@@ -53,13 +53,12 @@ def parse_pwid_query(question: str) -> Parameters:
     pieces = question.split("&")
     names = [decode_names(one).partition("=")[0] for one in pieces]
     if "item" not in names:
-        return Parameters(parse_qsl(question))
+        return read_parameters(question, keep_blank=False)
     begin = names.index("item")
     before, after = pieces[:begin], list(zip(names, pieces, strict=True))[begin:]
     beside = ("time", "coverage") if {"time", "coverage"} - {*names[:begin]} else ()
-    given = Parameters(
-        parse_qsl("&".join((*before, *(piece for name, piece in after if name in beside))))
-    )
+    kept = "&".join((*before, *(piece for name, piece in after if name in beside)))
+    given = read_parameters(kept, keep_blank=False)
     item = "&".join(piece for name, piece in after if name not in beside).partition("=")[2]
     given.add("item", unquote(item) if is_escaped(item) else item)
     return given

@@ -15,14 +15,15 @@ from datetime import UTC, datetime
 from http import HTTPStatus
 from itertools import islice
 from typing import NamedTuple
-from urllib.parse import parse_qsl
 
 import msgspec
 
 from perdure.errors import Conflict, MalformedIdentifier, UnknownScheme
+from perdure.errors.requests import TooManyParameters
 from perdure.errors.servers import SearchUnfinished
 from perdure.ids import parse
 from perdure.metadata import datacite_words, dublin_core, write_record
+from perdure.model.parameters import list_pairs
 from perdure.model.timestamps import format_timestamp
 from perdure.reading.harvest import HarvestedRecord, HarvestPage, HarvestPlace, KeyRange
 from perdure.reading.targets import spell_path
@@ -80,13 +81,21 @@ async def answer_harvester(service: Service, request: Request) -> Answer:
 def _answer(service: Service, request: Request, text: str) -> bytes:
     now = format_timestamp(datetime.now(UTC))
     address = request.base_url + PAGE
-    pairs = parse_qsl(text, keep_blank_values=True, errors="replace")
+    pairs: list[tuple[str, str]] = []
     try:
+        pairs = _list_arguments(text)
         asked = read_request(pairs)
         inner = _Harvesting(service, request.base_url, asked).answer_verb()
     except HarvestError as error:
         return documents.write_error(now, address, dict(pairs), error)
     return documents.write_document(now, address, dict(pairs), inner)
+
+
+def _list_arguments(text: str) -> list[tuple[str, str]]:
+    try:
+        return list_pairs(text)
+    except TooManyParameters as error:
+        raise HarvestError("badArgument", str(error)) from None
 
 
 class _Harvesting:
