@@ -108,7 +108,7 @@ def _describe_quotation(one: Quotation) -> str:
 @click.command("index", cls=PerdureCommand)
 @click.option("--rebuild", is_flag=True, help="Read all documents again.")
 def bring_indexes(rebuild: bool) -> None:
-    """Bring the indexes of citations, of passages and of triples up to date.
+    """Bring the counts of names and the indexes of citations, passages and triples up to date.
 
     'cites', 'cited-by', 'quotes' and 'sparql' do it themselves before they answer; 'perdure serve'
     does it regularly. With --rebuild, they are made again. Documents that cannot be read are listed
@@ -116,10 +116,20 @@ def bring_indexes(rebuild: bool) -> None:
     """
     import contextlib
 
-    from perdure.upkeep.indexing import has_passages, open_citations, open_passages
+    from perdure.upkeep.indexing import (
+        has_passages,
+        open_citations,
+        open_name_counts,
+        open_passages,
+    )
     from perdure.upkeep.triples.updating import is_wanted, open_triples
 
     with here().open_registry() as registry, contextlib.ExitStack() as stack:
+        with open_name_counts(registry) as counts:
+            if rebuild:
+                counts.reset()
+            for _ in counts.take_all(registry.records):
+                pass
         indexes: dict[str, DocumentIndex] = {
             "citations": stack.enter_context(open_citations(registry))
         }

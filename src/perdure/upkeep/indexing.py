@@ -1,6 +1,6 @@
-"""Bringing the indexes of citations and of passages up to date, each under its own lock.
+"""Bringing the counts of names and the indexes of citations and of passages up to date.
 
-How it works: both are followers of the changes (`perdure.upkeep.changes.following`). A command
+How it works: all are followers of the changes (`perdure.upkeep.changes.following`). A command
 brings them up to date before it reads them; for a server, `update_beside` does so regularly, in a
 process of its own, so that no reader waits. The index of passages needs numpy (`perdure[text]`);
 without it, only citations are indexed.
@@ -27,6 +27,7 @@ from perdure.errors.unavailable import FollowerFailed
 from perdure.registry import Registry
 from perdure.upkeep.changes.document_index import DocumentIndex
 from perdure.upkeep.changes.following import catch_up
+from perdure.upkeep.changes.name_counts import NameCounts
 from perdure.upkeep.children import run_command
 from perdure.upkeep.citations.captured import has_unread_files, index_captures
 from perdure.upkeep.citations.citation_index import CitationIndex
@@ -73,6 +74,16 @@ def open_passages(registry: Registry) -> Iterator[PassageIndex]:
         yield index
 
 
+@contextlib.contextmanager
+def open_name_counts(registry: Registry) -> Iterator[NameCounts]:
+    """Open the counts of names as they are. Raises FollowerFailed."""
+    with (
+        reporting_failures("the counts of names"),
+        contextlib.closing(NameCounts(registry.root)) as counts,
+    ):
+        yield counts
+
+
 def bring_up_to_date(index: DocumentIndex, report: Progress = _ignore) -> None:
     """Let an index take all changes that it has not seen, and that of citations all archive files.
 
@@ -107,8 +118,12 @@ async def update_beside(registry: Registry) -> str:
 
 
 def _is_behind(registry: Registry) -> bool:
-    """Return True if the index of citations has not seen all changes and archive files."""
+    """Return True if a follower has not seen all changes, or not all archive files."""
     head = registry.head()
+    with open_name_counts(registry) as counts:
+        counted = counts.last_head()
+    if head is not None and (counted is None or counted.mark != head.mark):
+        return True
     with open_citations(registry) as index:
         is_late = head is not None and index.find_mark() != head.mark
         return is_late or has_unread_files(registry, index)

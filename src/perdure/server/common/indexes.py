@@ -1,7 +1,8 @@
 """The indexes that followers keep, open for the threads of a server that read them.
 
 How it works: each thread has its own connection, which is opened when it first needs one, and again
-if the file was replaced. A server only reads: `perdure index` writes, in a process of its own.
+if the file was replaced. `perdure index` writes, in a process of its own; a server only reads, and
+takes the last few changes into the counts of names.
 
 What must stay true: an index that cannot be read is an error of the storage, not an empty answer.
 """
@@ -14,9 +15,15 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from perdure.registry import Registry
+from perdure.upkeep.changes.name_counts import NameCounts
 from perdure.upkeep.citations.citation_index import FILE as CITATIONS
 from perdure.upkeep.citations.citation_index import CitationIndex
-from perdure.upkeep.indexing import open_citations, open_passages, reporting_failures
+from perdure.upkeep.indexing import (
+    open_citations,
+    open_name_counts,
+    open_passages,
+    reporting_failures,
+)
 
 if TYPE_CHECKING:
     from perdure.upkeep.quotations.passage_index import PassageIndex
@@ -46,6 +53,12 @@ class ReaderIndexes(threading.local):
         """Open the index of passages, for one question. Raises MissingLibrary, FollowerFailed."""
         with open_passages(self._registry) as index:
             yield index
+
+    @contextmanager
+    def open_name_counts(self) -> Iterator[NameCounts]:
+        """Open the counts of names, for one question. Raises FollowerFailed."""
+        with open_name_counts(self._registry) as counts:
+            yield counts
 
     def _find_inode(self) -> int:
         try:

@@ -28,6 +28,24 @@ TYPES = (URI_LIST, "text/plain")
 _OFFERS = (URI_LIST, "text/plain", "text/html", "application/html", "application/json")
 
 
+_PAGES = ("text/html", "application/html")
+
+
+class EntryFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """Title, kind, size, date and state of a name, as its reader may see them."""
+
+    title: str = ""
+    language: str = ""
+    """The language of the title."""
+    media_type: str = ""
+    length: int | None = None
+    """Bytes; None if the name has no document here that the reader may have."""
+    date: str = ""
+    """The day of minting, or else of the last deposit or change."""
+    state: str = ""
+    """As in a record, or `closed`."""
+
+
 class ListEntry(msgspec.Struct, frozen=True):
     """A line of a list of URIs."""
 
@@ -38,6 +56,7 @@ class ListEntry(msgspec.Struct, frozen=True):
     """The address of the landing page."""
     also: tuple[ListEntry, ...] = ()
     """Other names of the same thing."""
+    facts: EntryFacts | None = None
 
 
 def answer_list(
@@ -53,17 +72,20 @@ def answer_list(
     status: HTTPStatus = HTTPStatus.OK,
     note: str = "",
     sources: Sequence[str] = (),
+    template: str = "listing.html",
+    shown: object = None,
 ) -> Answer:
     """Answer with a list in the form that the client prefers. `following` is the address of the
     next page; `damaged` are names that may belong to the list, but whose records cannot be read;
     `told` has further members for the JSON form; `page` is the address of the landing page of what
     the list is about, `trail` the way up from it, and `note` a sentence before the list, for the
-    HTML form; `sources` are the addresses at which other resolvers have the rest of the list.
+    HTML form; `sources` are the addresses at which other resolvers have the rest of the list;
+    `template` is that of the HTML form, which also gets `shown`.
 
     Raises NotAcceptable if the client accepts none of the forms, unless another `status` is given:
     then the list is an explanation, and sent all the same.
     """
-    kind = choose_type(request.accept, _OFFERS)
+    kind = choose_form(request)
     if kind is None and status is not HTTPStatus.OK:
         kind = URI_LIST
     if kind is None:
@@ -73,10 +95,10 @@ def answer_list(
     fields += join_links(write_link(one, "alternate") for one in sources)
     if following is not None:
         fields += join_links((b'<%s>; rel="next"' % escape_uri(following),))
-    if kind in ("text/html", "application/html"):
+    if kind in _PAGES:
         body = pages.render_page(
             request.frame,
-            "listing.html",
+            template,
             what=about,
             entries=[_show_entry(one) for one in entries],
             following=following,
@@ -85,25 +107,67 @@ def answer_list(
             trail=trail or [],
             note=note,
             sources=sources,
+            shown=shown,
         )
         return pages.make_page(status, body, *fields)
     if kind == "application/json":
-        found = [one.uri for one in entries]
-        document: dict[str, object] = {"about": about, "identifiers": found, "next": following}
-        document |= {**_list_other_names(entries), **told}
-        if sources:
-            document |= {"complete": False, "sources": list(sources)}
-        if damaged:
-            document["damaged"] = list(damaged)
+        document = _write_document(about, entries, following, told, sources, damaged)
         return make_answer(status, kind, msgspec.json.encode(document), *fields)
     charset = "" if kind == URI_LIST else "; charset=us-ascii"
     body = _write_lines(about, entries, sources, damaged)
     return make_answer(status, kind + charset, body, *fields)
 
 
+def _write_document(
+    about: str,
+    entries: Sequence[ListEntry],
+    following: str | None,
+    told: Mapping[str, object],
+    sources: Sequence[str],
+    damaged: Sequence[str],
+) -> dict[str, object]:
+    """The list as JSON."""
+    found = [one.uri for one in entries]
+    document: dict[str, object] = {"about": about, "identifiers": found, "next": following}
+    document |= {**_list_other_names(entries), **_list_facts(entries), **told}
+    if sources:
+        document |= {"complete": False, "sources": list(sources)}
+    if damaged:
+        document["damaged"] = list(damaged)
+    return document
+
+
+def choose_form(request: Request) -> str | None:
+    """Return the media type of the form that the client prefers; None if it accepts none."""
+    return choose_type(request.accept, _OFFERS)
+
+
+def is_page(form: str | None) -> bool:
+    """Return True if a form is for people."""
+    return form in _PAGES
+
+
+def shows_facts(form: str | None) -> bool:
+    """Return True if a form has more of a name than the name itself."""
+    return form in (*_PAGES, "application/json")
+
+
 def _show_entry(one: ListEntry) -> tuple[object, ...]:
     """An entry as the page shows it."""
-    return one.uri, one.href or one.uri, one.page, [(each.uri, each.href) for each in one.also]
+    also = [(each.uri, each.href) for each in one.also]
+    return one.uri, one.href or one.uri, one.page, also, one.facts
+
+
+def _list_facts(entries: Sequence[ListEntry]) -> dict[str, object]:
+    """The member `entries` of the JSON form: what the list says of each name."""
+    if not any(one.facts for one in entries):
+        return {}
+    return {
+        "entries": [
+            {"identifier": one.uri} | (msgspec.to_builtins(one.facts) if one.facts else {})
+            for one in entries
+        ]
+    }
 
 
 def _list_other_names(entries: Sequence[ListEntry]) -> dict[str, object]:

@@ -31,6 +31,7 @@ from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.pages.languages import COOKIE, LANGUAGES
 from perdure.server.protocol.head import make_title
+from perdure.server.resource import browsing
 from perdure.upkeep.mirroring.status import MirrorStatus, measure_mirror
 from perdure.upkeep.status import measure_holdings
 
@@ -95,9 +96,19 @@ async def list_authorities(service: Service, request: Request) -> Answer:
     entries = [
         lists.ListEntry(str(one), f"{request.base_url}/{spell_set_path(one)}") for one in found
     ]
+    counts = await asyncio.to_thread(browsing.count_names, service, list(found))
     following = None if after is None else f"?cursor={escape(after, safe='')}&limit={limit}"
     fresh = (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds)
-    return lists.answer_list(request, "authorities", entries, fresh, following=following)
+    return lists.answer_list(
+        request,
+        "authorities",
+        entries,
+        fresh,
+        following=following,
+        told={"counts": counts},
+        template="authorities.html",
+        shown=counts,
+    )
 
 
 async def report_health(_service: Service, _request: Request) -> Answer:

@@ -12,12 +12,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain
 
-STATUSES = ("held", "located", "reserved", "described", "broken", "withdrawn")
-"""The statuses of a record (`perdure.model.records`)."""
+from perdure.server.pages.calendars import MONTHS
+
+STATUSES = ("held", "located", "reserved", "described", "broken", "withdrawn", "closed")
+"""The statuses of a record (`perdure.model.records`), and of one that a list may not describe."""
 HEALTH = ("ok", "moved", "dead", "soft-404", "drift", "unreachable", "refused")
 """The verdicts of a check of locations (`perdure.upkeep.linkcheck.verdict`)."""
 
 
 def list_words() -> Iterator[str]:
     """List all words, each once."""
-    yield from dict.fromkeys(chain(STATUSES, HEALTH))
+    yield from dict.fromkeys(chain(STATUSES, HEALTH, MONTHS))

@@ -48,7 +48,7 @@ from perdure.server.common.negotiate import names_first
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.pages.trail import find_page, make_set_trail
-from perdure.server.resource import metadata
+from perdure.server.resource import browsing, metadata
 from perdure.server.resource.describing import make_public_record
 from perdure.server.resource.locating import list_urls
 
@@ -96,7 +96,7 @@ async def _list_known(
     if names.is_divided and question.verb not in _ANSWERS and not _asks_for_bibliography(question):
         return await _list_interval(service, request, names, question, about, sources)
     once = question.verb not in _ANSWERS  # those are about records  # ruling: urn93-duplicates
-    page, limit = await _read_page(service, names, question, once=once)
+    page, limit = await _read_page(service, request, names, question, once=once)
     following = _write_following(request, page, limit, operand)
     fresh = (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds)
     damaged = [error.identifier for error in page.damaged]
@@ -117,16 +117,8 @@ async def _list_known(
     elif question.verb == "names":
         entries = await asyncio.to_thread(_list_page_names, service, request, page)
     else:
-        entries = [
-            msgspec.structs.replace(
-                entry,
-                page=append_question(entry.href or entry.uri, "landing"),
-                also=tuple(_make_entries(request, _list_also(service, request, page, one))),
-            )
-            for one, entry in zip(
-                page.identifiers, _make_entries(request, page.identifiers), strict=True
-            )
-        ]
+        has_facts = lists.shows_facts(lists.choose_form(request))
+        entries = await asyncio.to_thread(_list_page, service, request, page, has_facts=has_facts)
     return lists.answer_list(
         request,
         about,
@@ -139,6 +131,8 @@ async def _list_known(
     )
 
 
+USUAL = 50
+"""Names of a page for people, unless another limit is given."""
 _ANSWERS = ("info", "locations", "names")
 
 
@@ -165,19 +159,31 @@ async def _list_interval(
         raise ListNotPaged(cursor=question.cursor)
     interval = await asyncio.to_thread(service.listings.list_interval, names)
     fresh = (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds)
-    entries = _make_entries(request, interval.members)
-    trail = make_set_trail(names)
-    return lists.answer_list(request, about, entries, fresh, trail=trail, sources=sources)
+    shown = await asyncio.to_thread(browsing.browse_interval, service, interval)
+    return lists.answer_list(
+        request,
+        about,
+        _make_entries(request, interval.members),
+        fresh,
+        trail=make_set_trail(names),
+        sources=sources,
+        told={"counts": shown.counts, "uncounted": shown.uncounted},
+        template="interval.html",
+        shown=shown,
+    )
 
 
 async def _read_page(
-    service: Service, names: NameSet, question: Question, *, once: bool
+    service: Service, request: Request, names: NameSet, question: Question, *, once: bool
 ) -> tuple[ListingPage, int]:
     """Read a page, and return the number of lines that it may have.
 
     With `once`, it has one line for each thing, whatever its names.
     """
-    limit = min(question.limit or service.settings.page_size, service.settings.page_size)
+    usual = service.settings.page_size
+    if names_first(request.accept, "text/html") and lists.is_page(lists.choose_form(request)):
+        usual = min(usual, USUAL)
+    limit = min(question.limit or usual, service.settings.page_size)
     page = await asyncio.to_thread(
         service.listings.list_page, names, cursor=question.cursor, limit=limit, once=once
     )
@@ -208,6 +214,26 @@ def _make_entries(request: Request, found: tuple[Identifier, ...]) -> list[lists
 
 # the questions
 # -------------
+
+
+def _list_page(
+    service: Service, request: Request, page: ListingPage, *, has_facts: bool
+) -> list[lists.ListEntry]:
+    """List the names of a page with their landing pages, other names and, if wanted, facts."""
+    records = {one.identifier.key: one.record for one in page.records}
+    return [
+        msgspec.structs.replace(
+            entry,
+            page=append_question(entry.href or entry.uri, "landing"),
+            also=tuple(_make_entries(request, _list_also(service, request, page, one))),
+            facts=browsing.describe_entry(service, request, one, records[one.key])
+            if has_facts
+            else None,
+        )
+        for one, entry in zip(
+            page.identifiers, _make_entries(request, page.identifiers), strict=True
+        )
+    ]
 
 
 def _show_record(service: Service, request: Request, found: IdentifiedRecord) -> Record:
