@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from array import array
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
@@ -38,6 +40,7 @@ _NAME = "bibtex"
 _OPENING = re.compile(r"@\s*([A-Za-z]+)\s*([{(])")
 _WORD = re.compile(r"[^\s\"#%'(),={}]+")
 _MARK = re.compile(r'[{}"\\]')
+_BRACKET = re.compile(r"[{})]|\\.", re.DOTALL)
 _MONTH_NAMES = (
     "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
 )  # fmt: skip
@@ -94,12 +97,13 @@ class BibtexEntry(NamedTuple):
 def cut_entries(text: str) -> Iterator[BibtexEntry]:
     """Yield the entries of a file, with its macros filled in."""
     macros = {month: month for month in _MONTHS}
+    closings = _Closings(text)
     at, line, counted = 0, 1, 0
     while (opening := _OPENING.search(text, at)) is not None:
         line += text.count("\n", counted, opening.start())
         counted = opening.start()
         kind = opening[1].lower()
-        end = _find_end(text, opening.end(), opening[2])
+        end = closings.find_end(opening.end(), opening[2])
         raw = text[opening.start() : end]
         at = end or opening.end()
         if kind in ("comment", "preamble"):
@@ -125,33 +129,56 @@ def cut_entries(text: str) -> Iterator[BibtexEntry]:
 
 def _define_macros(text: str, macros: Mapping[str, str]) -> str:
     """Return definitions of those macros that a text may use, months aside."""
-    own = {name: value for name, value in macros.items() if name not in _MONTHS}
-    words = {one.lower() for one in _WORD.findall(text)} if own else set()
-    return "".join(f"@string{{{name} = {{{own[name]}}}}}\n" for name in own if name in words)
+    words = dict.fromkeys(one.lower() for one in _WORD.findall(text))
+    return "".join(
+        f"@string{{{name} = {{{macros[name]}}}}}\n"
+        for name in words
+        if name in macros and name not in _MONTHS
+    )
 
 
-def _find_end(text: str, at: int, opening: str) -> int:
-    """Return the offset after the end of an entry; 0 if it has none."""
-    depth, closing = 0, "}" if opening == "{" else ")"
-    marks = re.compile(r"[{}]|\\." if opening == "{" else r"[{})]|\\.", re.DOTALL)
-    while (mark := marks.search(text, at)) is not None:
-        at = mark.end()
-        if mark[0] == closing and depth == 0:
-            return at
-        depth += {"{": 1, "}": -1}.get(mark[0], 0)
-    return 0
+class _Closings:
+    """The places at which entries of a file may end, found in one pass.
+
+    How deep a place is in braces is counted from the start of the file. An entry ends at the first
+    closing mark after its opening that is as deep as its content.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._marks, self._depths = array("Q"), array("q")  # after each brace
+        self._closings: dict[tuple[str, int], array[int]] = {}
+        depth = 0
+        for mark in _BRACKET.finditer(text):
+            closing = mark[0]
+            if closing in "})":
+                self._closings.setdefault((closing, depth), array("Q")).append(mark.end())
+            if closing in "{}":
+                depth += 1 if closing == "{" else -1
+                self._marks.append(mark.end())
+                self._depths.append(depth)
+
+    def find_end(self, start: int, opening: str) -> int:
+        """Return the offset after the end of an entry whose content begins at `start`; 0 if it has
+        none.
+        """
+        before = bisect_right(self._marks, start)
+        depth = self._depths[before - 1] if before else 0
+        ends = self._closings.get(("}" if opening == "{" else ")", depth), array("Q"))
+        found = bisect_right(ends, start)
+        return ends[found] if found < len(ends) else 0
 
 
 def _read_pairs(text: str, macros: Mapping[str, str]) -> dict[str, str]:
     """Read `name = value, …`. Raises ValueError."""
     found: dict[str, str] = {}
-    at = 0
+    at, length = 0, 0
     while (word := re.compile(r"[\s,]*").match(text, at)) is not None and word.end() < len(text):
         name = _WORD.match(text, word.end())
         equals = re.compile(r"\s*=\s*").match(text, name.end()) if name else None
         if name is None or equals is None:
             raise ValueError(f"{text[word.end() : word.end() + 30]!a} is not NAME = VALUE")
-        value, at = _read_value(text, equals.end(), macros)
+        value, at = _read_value(text, equals.end(), macros, LARGEST - length)
+        length += len(value)
         found.setdefault(name[0].lower(), value)
         rest = re.compile(r"\s*(,|\Z)").match(text, at)
         if rest is None:
@@ -160,8 +187,11 @@ def _read_pairs(text: str, macros: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def _read_value(text: str, at: int, macros: Mapping[str, str]) -> tuple[str, int]:
-    """Read strings, numbers and macros with `#` between them, and return the offset after them."""
+def _read_value(text: str, at: int, macros: Mapping[str, str], most: int) -> tuple[str, int]:
+    """Read strings, numbers and macros with `#` between them, and return the offset after them.
+
+    Raises ValueError also if the value has more than `most` characters: macros double quickly.
+    """
     pieces: list[str] = []
     while True:
         if text[at : at + 1] in ('"', "{"):
@@ -173,6 +203,8 @@ def _read_value(text: str, at: int, macros: Mapping[str, str]) -> tuple[str, int
                 raise ValueError(f"{text[at : at + 30]!a} is not a value")
             end = word.end()
             pieces.append(macros.get(word[0].lower(), word[0]))
+        if sum(map(len, pieces)) > most:
+            raise ValueError(f"its values have more than {LARGEST >> 20} MiB")
         joint = re.compile(r"\s*#\s*").match(text, end)
         if joint is None:
             return "".join(pieces), end
@@ -377,7 +409,11 @@ def _read_names(text: str) -> list[Agent]:
         bare = written.strip()
         if not bare or bare.lower() == "others":
             continue
-        if bare.startswith("{") and bare.endswith("}") and _find_end(bare, 1, "{") == len(bare):
+        if (
+            bare.startswith("{")
+            and bare.endswith("}")
+            and _Closings(bare).find_end(1, "{") == len(bare)
+        ):
             names.append(Agent(name=decode_tex(bare), kind="Organizational"))
             continue
         names.append(_read_person(bare))

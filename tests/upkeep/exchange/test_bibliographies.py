@@ -180,3 +180,33 @@ def test_shoulders_of_n2t_lead_where_they_led() -> None:
     *others, last = (one.fault for one in bad)
     assert all(isinstance(one, PrefixNotShoulder) for one in others)
     assert isinstance(last, RedirectNotOpen)
+
+
+@pytest.mark.parametrize(
+    ("opening", "last"), [("@article{", "()"), ("@article(", "{}"), ("@string{a = {", "()")]
+)
+def test_entries_that_do_not_end_cost_no_more_than_themselves(opening: str, last: str) -> None:
+    """Each of them read to the end of the file would take hours."""
+    text = opening * 100_000 + f"\n\n@book{last[0]}b, title = {{last}}{last[1]}"
+    *faulty, book = bibtex_reading.cut_entries(text)
+    assert [one.fault for one in faulty] == ["its braces are not closed"] * 100_000
+    assert book.fields == {"title": "last"}
+
+
+def test_an_entry_ends_at_its_own_mark() -> None:
+    text = r"@a(one, t = {(x\)) \}}) @b{two, t = {(} } @c(three, t = {) "
+    one, two, three = bibtex_reading.cut_entries(text)
+    assert [each.raw for each in (one, two)] == [
+        r"@a(one, t = {(x\)) \}})", "@b{two, t = {(} }"
+    ]  # fmt: skip
+    assert one.fields == {"t": r"(x\)) \}"}
+    assert three.fault == "its braces are not closed"
+
+
+def test_macros_that_double_stop_at_a_mebibyte() -> None:
+    doubling = (f"@string{{s{n + 1} = s{n} # s{n}}}\n" for n in range(64))
+    text = "@string{s0 = {0123456789abcdef}}\n" + "".join(doubling) + "@book{b, t = s8, u = s64}"
+    *faulty, book = bibtex_reading.cut_entries(text)
+    assert book.fields["t"] == "0123456789abcdef" * 2**8
+    assert faulty[0].fault == "its values have more than 1 MiB"
+    assert len(book.fields["u"]) <= 1 << 20
