@@ -27,6 +27,7 @@ from perdure.errors import PerdureError
 _MODULES = {
     "init": "setup",
     "serve": "setup",
+    "handle-server": "native_handles",
     "doctor": "setup",
     "token": "tokens",
     "mint": "minting",

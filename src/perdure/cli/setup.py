@@ -96,12 +96,18 @@ def init(
     metavar="ORIGIN",
     help="Origin that shows archived pages: another host name for this server.",
 )
+@click.option(
+    "--handle-port",
+    type=click.IntRange(0, 65535),
+    help="Port of the native Handle protocol, usually 2641.",
+)
 def serve(
     host: str | None,
     port: int | None,
     workers: int | None,
     log_level: str | None,
     replay_origin: str | None,
+    handle_port: int | None,
 ) -> None:
     """Serve the registry over HTTP until interrupted.
 
@@ -111,6 +117,8 @@ def serve(
 
     if replay_origin is not None:  # a setting like any other, for this process and its workers
         os.environ["PERDURE_REPLAY_ORIGIN"] = replay_origin
+    if handle_port is not None:
+        os.environ["PERDURE_HANDLE_PORT"] = str(handle_port)
     run(here().root, host=host, port=port, workers=workers, log_level=log_level)
 
 

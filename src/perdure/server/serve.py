@@ -42,6 +42,7 @@ from perdure.server.common.service import Service
 from perdure.server.fast.path import FastPath
 from perdure.server.fast.taskless import TasklessWrites
 from perdure.server.fast.writes import FastWrites
+from perdure.server.native.listening import may_listen
 from perdure.server.pages import load_templates
 from perdure.server.protocol.asgi import Receive, Scope, Send
 from perdure.server.protocol.http import make_protocol_class
@@ -71,6 +72,7 @@ _INDEX_AGAIN = 10  # seconds until the process that keeps the index is replaced
 _MEET_EVERY = 20  # seconds
 _FOLLOW_AGAIN = 2  # seconds until the process that follows the origin is replaced
 _DELIVER_AGAIN = 2  # seconds until it is seen that there are webhooks, or their process is replaced
+_LISTEN_AGAIN = 2  # seconds until the process that answers the Handle protocol is replaced
 _CHECKS_PER_TERM = 0.1  # of the hours until a location is due: each run checks only those due
 
 
@@ -142,6 +144,8 @@ class Worker:
                     tasks.append(asyncio.create_task(self._follow_origin()))
                 else:
                     tasks.append(asyncio.create_task(self._meet_relatives()))
+                if self._registry.settings.handle_port:
+                    tasks.append(asyncio.create_task(self._answer_native_handles()))
                 if self._registry.settings.index_seconds:
                     tasks.append(asyncio.create_task(self._update_indexes()))
                 if self._registry.settings.check_links_hours:
@@ -212,6 +216,16 @@ class Worker:
             ):
                 logs.get_log().error("webhooks", detail=problem)
             await asyncio.sleep(_DELIVER_AGAIN)
+
+    async def _answer_native_handles(self) -> None:
+        """Answer the native Handle protocol, in a process of its own, beside other workers."""
+        root = self._registry.root
+        while True:
+            if await asyncio.to_thread(may_listen, root) and (
+                problem := await run_command(root, "handle-server", "run")
+            ):
+                logs.get_log().error("native Handle protocol not answered", detail=problem)
+            await asyncio.sleep(_LISTEN_AGAIN)
 
     async def _follow_origin(self) -> None:
         """Keep the mirror up to date, in a process of its own, beside other workers."""

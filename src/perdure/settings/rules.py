@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from ipaddress import ip_network
+from ipaddress import ip_address, ip_network
 from typing import Any
 
 from perdure.errors.configuring import (
@@ -54,6 +54,20 @@ def read_each(canonical: Callable[[str], str]) -> Rule:
         return tuple(dict.fromkeys(_read_text(name, text, canonical) for text in value))
 
     return apply_rule
+
+
+def read_single(canonical: Callable[[str], str]) -> Rule:
+    """A rule: a text is made canonical by a function, or is empty."""
+
+    def apply_rule(name: str, value: str) -> str:
+        return _read_text(name, value, canonical) if value else value
+
+    return apply_rule
+
+
+def read_ip_address(text: str) -> str:
+    """Read an IP address. Raises ValueError."""
+    return str(ip_address(text))
 
 
 def _read_text(name: str, text: str, canonical: Callable[[str], str]) -> str:

@@ -36,12 +36,14 @@ from perdure.settings.rules import (
     read_document,
     read_each,
     read_further_authority,
+    read_ip_address,
     read_name_server,
     read_network,
     read_prefix,
     read_quota,
     read_resolver,
     read_signers,
+    read_single,
     read_template,
 )
 
@@ -132,6 +134,14 @@ class Settings:
     )
     host: str = _define_setting("127.0.0.1", "address to listen on")
     port: int = _define_setting(8080, "port to listen on", limit_range(0, 65535))
+    handle_port: int = _define_setting(
+        0, "port of the native Handle protocol, usually 2641; 0: none", limit_range(0, 65535)
+    )
+    handle_address: str = _define_setting(
+        "",
+        "IP address to which the Handle System refers its clients; none: that of host",
+        read_single(read_ip_address),
+    )
     workers: int = _define_setting(
         0, "server processes; 0: one for each core, at most 8", limit_range(0, 256)
     )

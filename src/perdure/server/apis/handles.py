@@ -10,7 +10,7 @@ What must stay true: no answer contains a secret.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from http import HTTPStatus
 from itertools import count
 from typing import NamedTuple
@@ -113,7 +113,7 @@ async def show_handle(service: Service, request: Request, asked: HandleRequest) 
     record = resolved.holder if resolved is not None else None
     if resolved is None or record is None or record.tombstone:
         return answer_unknown(service, identifier, asked)
-    shown = _list_values(resolved, record, request.base_url)
+    shown = list_handle_values(resolved, record, request.base_url)
     if shown is None:
         return answer_unknown(service, identifier, asked)
     known = b"authorization" in request.fields
@@ -121,7 +121,7 @@ async def show_handle(service: Service, request: Request, asked: HandleRequest) 
     if known and resolved.is_registered:
         who = await handle_admins.identify_actor(service, request)
         to_admin = handle_admins.may_read(service, who, identifier, list_values(record))
-    selected = _select_values(shown, asked)
+    selected = select_values(shown, asked.indexes, asked.types)
     fresh = 0
     if not (known or asked.auth):
         public = [one for one in selected if is_public(one)]
@@ -199,17 +199,18 @@ async def query_handle(service: Service, request: Request, asked: HandleRequest)
     )
 
 
-def _select_values(shown: tuple[Value, ...], asked: HandleRequest) -> tuple[Value, ...]:
+def select_values(
+    shown: tuple[Value, ...], indexes: Collection[int], types: Collection[str]
+) -> tuple[Value, ...]:
     """Select values by index or by type. `EMAIL.` stands for all types that begin with it."""
-    if not asked.indexes and not asked.types:
+    if not indexes and not types:
         return shown
     return tuple(
         one
         for one in shown
-        if one.index in asked.indexes
+        if one.index in indexes
         or any(
-            one.type == kind or (kind.endswith(".") and one.type.startswith(kind))
-            for kind in asked.types
+            one.type == kind or (kind.endswith(".") and one.type.startswith(kind)) for kind in types
         )
     )
 
@@ -233,7 +234,7 @@ def _resolve_handle(
         return None
 
 
-def _list_values(resolved: Resolved, record: Record, base: str) -> tuple[Value, ...] | None:
+def list_handle_values(resolved: Resolved, record: Record, base: str) -> tuple[Value, ...] | None:
     """The values of a handle, among them those that describe bytes held here.
 
     The values of a part come from a template; None if the template makes none. Raises
