@@ -84,8 +84,11 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     def read_bytes(self, start: int = 0, stop: int | None = None) -> bytes:
         """Return the bytes [start, stop), as far as they exist."""
         stop = self.length if stop is None else min(stop, self.length)
-        with self.path.open("rb") as file:
-            return os.pread(file.fileno(), max(stop - start, 0), self.offset + start)
+        fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)  # without the buffer of a file object
+        try:
+            return os.pread(fd, max(stop - start, 0), self.offset + start)
+        finally:
+            os.close(fd)
 
     def read_chunks(self, span: Span, most: int = CHUNK) -> Iterator[bytes]:
         """Yield a span in pieces of at most `most` bytes."""

@@ -95,12 +95,15 @@ class SegmentFile:
         for path in _list_paths(root, number):
             with contextlib.suppress(FileNotFoundError):
                 self.fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+                self._opened = path
                 return
         raise make_missing(number)
 
     @property
     def path(self) -> Path:
         """The present path of the segment, which may have moved since it was opened."""
+        if os.path.exists(self._opened):  # noqa: PTH110  (each part asks; half the time of a Path)
+            return self._opened
         return find_path(self._root, self._number)
 
     def read(self, length: int, offset: int) -> bytes:
