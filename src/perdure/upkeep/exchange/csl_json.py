@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from perdure.errors import PerdureError
@@ -15,6 +15,7 @@ from perdure.upkeep.exchange.port import (
     ExportedRecord,
     ReadingTerms,
     ReadRecord,
+    Writing,
 )
 
 _NAME = "csl-json"
@@ -44,24 +45,16 @@ def _make_line(raw: str, item: Any) -> dict[str, Any]:
     return describing.make_line(name, url, raw.encode(), _ATTACHED, MEDIA_TYPE, read_record)
 
 
-class ItemsWriting:
+class ItemsWriting(Writing):
     """Writes a list of items."""
+
+    head, between, tail = "[\n", ",\n", "\n]\n"
 
     def __init__(self) -> None:
         self._records = describing.RecordWriting(_ATTACHED, "csl", read_record)
 
-    def begin(self, columns: Sequence[str]) -> str:  # noqa: ARG002
-        return "[\n"
-
-    def list_columns(self, exported: ExportedRecord) -> Sequence[str]:  # noqa: ARG002
-        return ()
-
-    def write(self, exported: ExportedRecord, *, first: bool) -> str:
-        item = self._records.write(exported, first=True).rstrip()
-        return item if first else f",\n{item}"
-
-    def end(self) -> str:
-        return "\n]\n"
+    def write(self, exported: ExportedRecord) -> str:
+        return self._records.write(exported).rstrip()
 
 
 FORM = ExchangeForm(

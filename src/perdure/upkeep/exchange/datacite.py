@@ -29,6 +29,7 @@ from perdure.upkeep.exchange.port import (
     ExportedRecord,
     ReadingTerms,
     ReadRecord,
+    Writing,
 )
 from perdure.upkeep.exchange.xml_records import cut_elements
 
@@ -72,23 +73,17 @@ def _describe_xml(raw: str) -> dict[str, Any]:
     return describing.make_line(name, "", data, DATACITE, "application/xml", read_datacite)
 
 
-class ResourceWriting:
+class ResourceWriting(Writing):
     """Writes a list of records, in a root element that has no meaning of its own."""
+
+    head = '<?xml version="1.0" encoding="UTF-8"?>\n<resources>\n'
+    tail = "</resources>\n"
 
     def __init__(self) -> None:
         self._records = describing.RecordWriting(DATACITE, DATACITE, read_datacite)
 
-    def begin(self, columns: Sequence[str]) -> str:  # noqa: ARG002
-        return '<?xml version="1.0" encoding="UTF-8"?>\n<resources>\n'
-
-    def list_columns(self, exported: ExportedRecord) -> Sequence[str]:  # noqa: ARG002
-        return ()
-
-    def write(self, exported: ExportedRecord, *, first: bool) -> str:  # noqa: ARG002
-        return _DECLARATION.sub("", self._records.write(exported, first=True))
-
-    def end(self) -> str:
-        return "</resources>\n"
+    def write(self, exported: ExportedRecord) -> str:
+        return _DECLARATION.sub("", self._records.write(exported))
 
 
 def refuse_xml(refused: Sequence[tuple[ReadRecord, str]], _: ReadingTerms) -> str:
@@ -188,20 +183,11 @@ def read_attached(data: bytes) -> About:
     return read_description(find_attributes(msgspec.json.decode(data)))
 
 
-class DoiWriting:
+class DoiWriting(Writing):
     """Writes lines, each with a DOI as the REST API shows it."""
 
-    def begin(self, columns: Sequence[str]) -> str:  # noqa: ARG002
-        return ""
-
-    def list_columns(self, exported: ExportedRecord) -> Sequence[str]:  # noqa: ARG002
-        return ()
-
-    def write(self, exported: ExportedRecord, *, first: bool) -> str:  # noqa: ARG002
+    def write(self, exported: ExportedRecord) -> str:
         return msgspec.json.encode(write_doi(exported)).decode() + "\n"
-
-    def end(self) -> str:
-        return ""
 
 
 def write_doi(exported: ExportedRecord) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from perdure.policy import binding
 from perdure.reading.described import describe_resource
 from perdure.upkeep.exchange import attaching
 from perdure.upkeep.exchange.attaching import Reader
-from perdure.upkeep.exchange.port import ExportedRecord, PlainWriting
+from perdure.upkeep.exchange.port import ExportedRecord, Writing
 
 _DOI = re.compile(r"10\.[0-9.]+/\S+", re.ASCII)
 
@@ -69,16 +69,16 @@ def make_line(
     return line
 
 
-class RecordWriting(PlainWriting):
+class RecordWriting(Writing):
     """Writes records of a format of metadata: the attached one as long as it is still true."""
 
     def __init__(self, name: str, format: str, read: Reader, between: str = "") -> None:
         self._name = name
         self._format = format
         self._read = read
-        self._between = between
+        self.between = between
 
-    def write(self, exported: ExportedRecord, *, first: bool) -> str:
+    def write(self, exported: ExportedRecord) -> str:
         record = exported.record
         kept = attaching.find_unchanged(record, self._name, self._read)
         if kept is None:
@@ -86,4 +86,4 @@ class RecordWriting(PlainWriting):
             kept = write_record(described, self._format)
         text = kept.decode("utf-8-sig")
         end = "" if text.endswith("\n") else "\n"
-        return ("" if first else self._between) + text + end
+        return text + end

@@ -21,9 +21,9 @@ from perdure.upkeep.exchange import ezid
 from perdure.upkeep.exchange.port import (
     ExchangeForm,
     ExportedRecord,
-    PlainWriting,
     ReadingTerms,
     ReadRecord,
+    Writing,
 )
 from perdure.upkeep.exchange.texts import LONGEST, join_commented, open_text
 
@@ -63,13 +63,15 @@ def _cut_records(text: Iterator[str]) -> Iterator[tuple[int, list[str]]]:
         yield start, lines
 
 
-class AnvlWriting(PlainWriting):
+class AnvlWriting(Writing):
     """Writes a record for each identifier."""
 
-    def write(self, exported: ExportedRecord, *, first: bool) -> str:
+    between = "\n"
+
+    def write(self, exported: ExportedRecord) -> str:
         name = ezid.spell_identifier(str(exported.identifier))
         elements = anvl.write_elements(ezid.list_elements(exported))
-        return ("" if first else "\n") + f":: {name}\n{elements}"
+        return f":: {name}\n{elements}"
 
 
 FORM = ExchangeForm(

@@ -22,6 +22,7 @@ from perdure.upkeep.exchange.port import (
     ExportedRecord,
     ReadingTerms,
     ReadRecord,
+    Writing,
 )
 from perdure.upkeep.exchange.texts import open_text
 
@@ -81,7 +82,7 @@ def refuse_rows(refused: Sequence[tuple[ReadRecord, str]], terms: ReadingTerms) 
     return rows.write_refused(terms.columns, written)
 
 
-class CsvWriting:
+class CsvWriting(Writing):
     """Writes a row for each identifier. All columns are known before the first row."""
 
     def __init__(self) -> None:
@@ -95,13 +96,10 @@ class CsvWriting:
     def list_columns(self, exported: ExportedRecord) -> Sequence[str]:
         return tuple(ezid.list_elements(exported))
 
-    def write(self, exported: ExportedRecord, *, first: bool) -> str:  # noqa: ARG002
+    def write(self, exported: ExportedRecord) -> str:
         elements = ezid.list_elements(exported)
         elements[ezid.ID] = ezid.spell_identifier(str(exported.identifier))
         return rows.write_row(" ".join(elements.get(one, "").split()) for one in self._columns)
-
-    def end(self) -> str:
-        return ""
 
 
 FORM = ExchangeForm(

@@ -14,6 +14,7 @@ from perdure.upkeep.exchange.port import (
     ExportedRecord,
     ReadingTerms,
     ReadRecord,
+    Writing,
 )
 from perdure.upkeep.exchange.texts import join_commented
 from perdure.upkeep.exchange.xml_records import cut_elements
@@ -46,25 +47,19 @@ def read_records(file: BinaryIO, _: ReadingTerms) -> Iterator[ReadRecord]:
             yield record._replace(fault=error)
 
 
-class ElementWriting:
+class ElementWriting(Writing):
     """Writes an element for each identifier."""
 
-    def begin(self, columns: Sequence[str]) -> str:  # noqa: ARG002
-        return '<?xml version="1.0" encoding="utf-8"?>\n<records>'
+    head = '<?xml version="1.0" encoding="utf-8"?>\n<records>'
+    tail = "</records>\n"
 
-    def list_columns(self, exported: ExportedRecord) -> Sequence[str]:  # noqa: ARG002
-        return ()
-
-    def write(self, exported: ExportedRecord, *, first: bool) -> str:  # noqa: ARG002
+    def write(self, exported: ExportedRecord) -> str:
         name = ezid.spell_identifier(str(exported.identifier))
         elements = "".join(
             f'<element name="{html.escape(element)}">{_write_value(element, value)}</element>'
             for element, value in ezid.list_elements(exported).items()
         )
         return f'<record identifier="{html.escape(name)}">{elements}</record>'
-
-    def end(self) -> str:
-        return "</records>\n"
 
 
 def _write_value(name: str, value: str) -> str:

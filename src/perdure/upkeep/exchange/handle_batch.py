@@ -44,9 +44,9 @@ from perdure.storage.durable import resolve_path
 from perdure.upkeep.exchange.port import (
     ExchangeForm,
     ExportedRecord,
-    PlainWriting,
     ReadingTerms,
     ReadRecord,
+    Writing,
 )
 from perdure.upkeep.exchange.texts import LONGEST, join_commented, open_text
 
@@ -223,16 +223,18 @@ def _read_file(path: str, terms: ReadingTerms) -> str:
 # -------
 
 
-class BatchWriting(PlainWriting):
+class BatchWriting(Writing):
     """Writes handles that can be created again."""
 
-    def write(self, exported: ExportedRecord, *, first: bool) -> str:
+    between = "\n"
+
+    def write(self, exported: ExportedRecord) -> str:
         identifier = exported.identifier
         if identifier.kind != "handle" or exported.record.tombstone is not None:
             return ""
         lines = [f"CREATE {str(identifier).partition(':')[2]}"]
         lines += filter(None, map(_write_value, handle_values.list_values(exported.record)))
-        return ("" if first else "\n") + "\n".join(lines) + "\n"
+        return "\n".join(lines) + "\n"
 
 
 def _write_value(value: Value) -> str:

@@ -25,9 +25,9 @@ from perdure.upkeep.exchange.handle_batch import name_handle
 from perdure.upkeep.exchange.port import (
     ExchangeForm,
     ExportedRecord,
-    PlainWriting,
     ReadingTerms,
     ReadRecord,
+    Writing,
 )
 
 _NAME = "handle-json"
@@ -104,10 +104,10 @@ def _make_value(sent: _Value) -> dict[str, Any]:
     return value
 
 
-class AnswerWriting(PlainWriting):
+class AnswerWriting(Writing):
     """Writes one line for each handle, as the server would answer an administrator."""
 
-    def write(self, exported: ExportedRecord, *, first: bool) -> str:  # noqa: ARG002
+    def write(self, exported: ExportedRecord) -> str:
         identifier = exported.identifier
         if identifier.kind != "handle" or exported.record.tombstone is not None:
             return ""

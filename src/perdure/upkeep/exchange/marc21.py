@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import BinaryIO
 
 from perdure.metadata.marc21 import NAMESPACE, write_element
@@ -12,6 +12,7 @@ from perdure.upkeep.exchange.port import (
     ExportedRecord,
     ReadingTerms,
     ReadRecord,
+    Writing,
 )
 
 
@@ -20,21 +21,15 @@ def read_nothing(_: BinaryIO, __: ReadingTerms) -> Iterator[ReadRecord]:
     yield from ()
 
 
-class MarcWriting:
+class MarcWriting(Writing):
     """Writes a collection of records."""
 
-    def begin(self, columns: Sequence[str]) -> str:  # noqa: ARG002
-        return f'<?xml version="1.0" encoding="UTF-8"?>\n<collection xmlns="{NAMESPACE}">\n'
+    head = f'<?xml version="1.0" encoding="UTF-8"?>\n<collection xmlns="{NAMESPACE}">\n'
+    tail = "</collection>\n"
 
-    def list_columns(self, exported: ExportedRecord) -> Sequence[str]:  # noqa: ARG002
-        return ()
-
-    def write(self, exported: ExportedRecord, *, first: bool) -> str:  # noqa: ARG002
+    def write(self, exported: ExportedRecord) -> str:
         described = describe_resource(exported.identifier, exported.record, exported.url)
         return write_element(described)
-
-    def end(self) -> str:
-        return "</collection>\n"
 
 
 FORM = ExchangeForm(

@@ -11,9 +11,10 @@ dropped: a member for which a line has no field is kept beside it, verbatim.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, Protocol
+from typing import Any, BinaryIO, NamedTuple
 
 import msgspec
 
@@ -60,20 +61,25 @@ class ExportedRecord(msgspec.Struct, frozen=True):
     """Actionable form of the identifier."""
 
 
-class Writing(Protocol):
-    """Writes records in a form. `columns` are those of a table, which come before all records."""
+class Writing(ABC):
+    """Writes records in a form. A form says how it writes one, and what is around its records."""
 
-    def begin(self, columns: Sequence[str]) -> str: ...
+    head = ""
+    between = ""
+    """Separates two records."""
+    tail = ""
 
-    def list_columns(self, exported: ExportedRecord) -> Sequence[str]:
+    def begin(self, columns: Sequence[str]) -> str:  # noqa: ARG002  (only tables have columns)
+        """Begin a file. `columns` are those of a table, which come before all records."""
+        return self.head
+
+    def list_columns(self, exported: ExportedRecord) -> Sequence[str]:  # noqa: ARG002
         """List the columns that a record needs; none if the form is not a table."""
-        ...
+        return ()
 
-    def write(self, exported: ExportedRecord, *, first: bool) -> str:
+    @abstractmethod
+    def write(self, exported: ExportedRecord) -> str:
         """Write a record; empty if the form cannot hold it."""
-        ...
-
-    def end(self) -> str: ...
 
 
 class ExchangeForm(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,16 +102,3 @@ class ExchangeForm(msgspec.Struct, frozen=True, kw_only=True):
     make_writing: Callable[[], Writing] | None = None
     holds: frozenset[str] = frozenset()
     """For a form that is only written: the fields that it holds, such as `about.titles`."""
-
-
-class PlainWriting:
-    """A form that is not a table, and has nothing around its records."""
-
-    def begin(self, columns: Sequence[str]) -> str:  # noqa: ARG002
-        return ""
-
-    def list_columns(self, exported: ExportedRecord) -> Sequence[str]:  # noqa: ARG002
-        return ()
-
-    def end(self) -> str:
-        return ""

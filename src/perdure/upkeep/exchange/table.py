@@ -25,6 +25,7 @@ from perdure.upkeep.exchange.port import (
     ExportedRecord,
     ReadingTerms,
     ReadRecord,
+    Writing,
 )
 from perdure.upkeep.exchange.texts import open_text
 
@@ -95,7 +96,7 @@ class _Plan:
         return line
 
 
-class TableWriting:
+class TableWriting(Writing):
     """Writes a row for each identifier: its name, locations, aliases and pairs."""
 
     def __init__(self) -> None:
@@ -113,7 +114,7 @@ class TableWriting:
         many = (*["url"] * len(record.locations), *[mapping.ALIAS] * len(record.aliases))
         return (*many, *(one for one in record.metadata if _is_column(one)))
 
-    def write(self, exported: ExportedRecord, *, first: bool) -> str:  # noqa: ARG002
+    def write(self, exported: ExportedRecord) -> str:
         record = exported.record
         locations = iter(one.uri for one in record.locations)
         aliases = iter(record.aliases)
@@ -128,9 +129,6 @@ class TableWriting:
             else:
                 cells.append(record.metadata.get(column, ""))
         return rows.write_row(cells)
-
-    def end(self) -> str:
-        return ""
 
 
 def _is_column(name: str) -> bool:

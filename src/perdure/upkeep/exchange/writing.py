@@ -88,13 +88,14 @@ class FormExport:
         with _Manifest(self._files) as manifest:
             for one in scan_records(self._registry, self._within, self._report):
                 exported = self._make_exported(one)
-                text = writing.write(exported, first=not self.written)
+                text = writing.write(exported)
                 if text:
+                    between = writing.between if self.written else ""
                     self.written += 1
-                    yield text.encode("utf-8", "surrogatepass")
+                    yield (between + text).encode("utf-8", "surrogatepass")
                 self._find_losses(exported, writing, columns, text)
                 manifest.note_record(self._registry, one)
-        yield writing.end().encode()
+        yield writing.tail.encode()
 
     def _make_exported(self, one: IdentifiedRecord) -> ExportedRecord:
         record = silence_descriptions(one.record)
@@ -122,8 +123,7 @@ class FormExport:
             found = _list_unheld(exported, self._form.holds)
         elif text:
             alone = self._form.make_writing() if self._form.make_writing else writing
-            head = alone.begin(columns)
-            file = head + alone.write(exported, first=True) + alone.end()
+            file = alone.begin(columns) + alone.write(exported) + alone.tail
             found = list(compare_lines(exported, self._read_again(file.encode()), self._terms))
         for field in found:
             self.losses[_name_kind(field)] += 1
