@@ -30,6 +30,7 @@ from perdure.parts import (
     Selector,
     TextRange,
     Units,
+    View,
     Within,
     XPath,
     annotation,
@@ -175,7 +176,7 @@ def test_the_canonical_text_is_the_part(syntax: str, data: st.DataObject) -> Non
 def test_every_kind_has_a_form() -> None:
     put_together = {
         *(Between, Extension, First, Information),
-        *(Playback, PluginSelector, Rendering, Units, Within),
+        *(Playback, PluginSelector, Rendering, Units, View, Within),
     }
     assert {*load_forms(), *pdi.SCHEMES, *put_together} == set(get_args(Selector))
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
 from fractions import Fraction
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -30,7 +31,7 @@ from perdure.parts import Playback, Selector
 
 if TYPE_CHECKING:
     from av.audio.stream import AudioStream
-    from av.container import OutputContainer
+    from av.container import InputContainer, OutputContainer
     from av.video.stream import VideoStream
 
 LONGEST = Fraction(60)
@@ -44,6 +45,8 @@ _DEMUXERS = {
     **dict.fromkeys(("audio/aiff", "audio/x-aiff"), "aiff"),
     **dict.fromkeys(("audio/wav", "audio/x-wav", "audio/wave", "audio/vnd.wave"), "wav"),
 }
+SOUNDS = tuple(_DEMUXERS)
+"""Media types of sound that can be played."""
 _BARE_MULAW = {"sample_rate": "8000"}  # RFC 2046 section 4.3
 _AU_MAGIC = b".snd"
 _PCM, _BITS = 1, 16
@@ -57,14 +60,14 @@ _KEY_FRAMES = 60  # frames from one that a player can seek to until the next
 class PlaybackExtractor:
     """Renditions of sound and film."""
 
-    media_types = (*_DEMUXERS, *FILMS, *OTHERS)
+    media_types = (*SOUNDS, *FILMS, *OTHERS)
     selectors = (Playback,)
     confined = True
     install = f"perdure[{container.EXTRA}]"
 
     def extract_part(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
         if source.essence in _DEMUXERS:
-            return _make_part(_decode_sound(source), _decode_sound(source), "audio/wav")
+            return _make_part(decode_sound(source), decode_sound(source), "audio/wav")
         return _make_part(_convert_film(source), _convert_film(source), "video/webm")
 
     def list_extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
@@ -91,14 +94,19 @@ def _make_part(chunks: Iterator[bytes], again: Iterator[bytes], media_type: str)
 _FORMAT = slice(20, 36)  # of a WAV file: the content of its `fmt ` chunk
 
 
-def _decode_sound(source: Source) -> Iterator[bytes]:
-    """Yield a WAV file whose header leaves the length open."""
-    import av
-
+def open_sound(source: Source, selector: Selector | str) -> AbstractContextManager[InputContainer]:
+    """Open a sound. Raises as `container.open_container`."""
     demuxer, options = _DEMUXERS[source.essence], {}
     if source.essence == "audio/basic" and source.read_bytes(0, 4) != _AU_MAGIC:
         demuxer, options = "mulaw", _BARE_MULAW
-    with container.open_container(source, demuxer, "a rendition", options) as opened:
+    return container.open_container(source, demuxer, selector, options)
+
+
+def decode_sound(source: Source) -> Iterator[bytes]:
+    """Yield a WAV file with 16 bits per sample, whose header leaves the length open."""
+    import av
+
+    with open_sound(source, "a rendition") as opened:
         if not opened.streams.audio:
             raise SoundMissing(**source.subject)
         stream = opened.streams.audio[0]

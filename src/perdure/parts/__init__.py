@@ -68,6 +68,7 @@ from perdure.parts.selectors import (
     TextRange,
     Track,
     Units,
+    View,
     Within,
     XPath,
 )
@@ -108,6 +109,7 @@ __all__ = [
     "TextRange",
     "Track",
     "Units",
+    "View",
     "Within",
     "XPath",
     "list_syntaxes",

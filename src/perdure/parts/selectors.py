@@ -572,6 +572,24 @@ class Playback(PartSelector, frozen=True):
         return "play"
 
 
+class View(PartSelector, frozen=True):
+    """A picture of a document for its page, such as the waveform of a sound: a rendition, which
+    nothing cites.
+
+    >>> str(View("peaks")), str(View("page", 3))
+    ('peaks', 'page-3')
+    """
+
+    reading = "view"
+    conforms_to = "https://www.w3.org/TR/media-frags/"  # which selects all without a dimension
+    what: str
+    number: int = 0
+    """The frame, counted from 0, or the page, counted from 1."""
+
+    def __str__(self) -> str:
+        return f"{self.what}-{self.number}" if self.number else self.what
+
+
 class Units(PartSelector, frozen=True):
     """The decoded units of a part, to compare them with others: the pixels of a rectangle, or the
     digests of the frames of a scene. No fragment names them.
@@ -692,6 +710,7 @@ Selector = (
     | Rendering
     | Information
     | Playback
+    | View
     | Units
     | PluginSelector
     | Between

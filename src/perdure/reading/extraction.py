@@ -57,13 +57,27 @@ from perdure.extractors.port import (
     iterate_body,
     slice_body,
 )
-from perdure.parts import Between, Extension, First, Playback, Selector, Within, pdi
+from perdure.parts import (
+    Between,
+    Extension,
+    First,
+    Playback,
+    Selector,
+    View,
+    Within,
+    pdi,
+)
 from perdure.parts.installed import list_schemes, load_forms
 from perdure.plugins import Plugin, load_plugins
 from perdure.plugins.points import PluginPoint
 
 GROUP = "perdure.extractors"
 _WITHIN = "within"
+_KEPT_VIEWS = {
+    "measures": "application/json",
+    "peaks": "image/svg+xml",
+    "frames": "image/jpeg",
+}
 _MOST_OUTER = 64 << 20  # bytes of a part in which another is looked for
 _MOST_RANKED = 1024  # media types, and pairs of a media type and a kind of part
 
@@ -125,6 +139,24 @@ class PartExtraction:
                 place, source, selector, self._place, seconds=seconds
             )
         return extractor.extract_part(source, selector, self.indexes)
+
+    def cut_view(self, source: Source, selector: Selector) -> Part:
+        """Cut what a page shows of a source. Views that take long are computed once, and kept with
+        the indexes. Raises as `cut_part`.
+        """
+        kind = _KEPT_VIEWS.get(selector.what) if isinstance(selector, View) else None
+        if not isinstance(selector, View) or kind is None or selector.number > 1:
+            return self.cut_part(source, selector)
+
+        def cut_body(source: Source) -> bytes:
+            return b"".join(iterate_body(self.cut_part(source, selector).body, source))
+
+        kept = self.indexes.get_index(source, f"view-1-{selector}", cut_body)
+        return Part(selector=selector, media_type=kind, body=(bytes(kept),))
+
+    def can_show(self, essence: str) -> bool:
+        """Return True if pages show pictures or waveforms of this media type."""
+        return bool(self._list_able(essence, View))
 
     def outline_part(self, source: Source, selector: Selector) -> Part:
         """The part without its body if this saves decoding, or else the complete part.

@@ -106,6 +106,11 @@ class Footage:
         return self.video.codec_context.height
 
     @property
+    def is_indexed(self) -> bool:
+        """True if the film can be decoded from any time on."""
+        return self._indexed
+
+    @property
     def stated_duration(self) -> Fraction | None:
         """The duration in seconds that the film states, or None."""
         duration = self._container.duration

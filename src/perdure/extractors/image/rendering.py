@@ -26,7 +26,7 @@ from perdure.errors.limits import MemoryUsedUp, PixelsTooMany
 from perdure.extractors.image.file import INSTALL, MEDIA_TYPES, Frame, PixelBox, open_frame
 from perdure.extractors.libraries import import_library
 from perdure.extractors.port import Extent, Indexes, Part, Source
-from perdure.parts import Information, Rendering, Selector, iiif
+from perdure.parts import Information, Rendering, Selector, View, iiif
 
 _WHITE = 255
 _MIDDLE = 128  # of gray; below it is black in two colours
@@ -34,6 +34,7 @@ _SIDEWAYS = 5  # orientations from here on swap width and height
 _KNOWN_BANDS = 5  # CMYK and transparency
 _WHOLE = ("image/gif", "image/webp")  # formats that can only be decoded completely
 _MOST_KEPT = 20_000_000  # pixels of a region that is decoded before it is scaled
+_WIDEST_SHOWN = 1024  # pixels of the longer side of a frame on a page
 _MOST_DECODED = 500_000_000  # pixels of an image that is scaled while it is decoded
 
 
@@ -41,15 +42,22 @@ class RenderingExtractor:
     """Renderings of PNG, JPEG, GIF, WebP and TIFF, and the information that describes them."""
 
     media_types = MEDIA_TYPES
-    selectors = (Rendering, Information)
+    selectors = (Rendering, Information, View)
     confined = True
     install = INSTALL
 
     def extract_part(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
-        frame = open_frame(source, 0, selector)
+        number = selector.number if isinstance(selector, View) else 0
+        frame = open_frame(source, number, selector)
         match selector:
             case Information():
                 return _describe_image(frame)
+            case View(what="measures"):
+                described = _describe_image(frame, count=frame.frames)
+                return msgspec.structs.replace(described, selector=selector)
+            case View(what="frame"):
+                shown = _render_picture(frame, _choose_rendering(frame), indexes)
+                return msgspec.structs.replace(shown, selector=selector)
             case Rendering():
                 return _render_picture(frame, selector, indexes)
         raise PartNotSupported(media_type=source.media_type, selector=str(selector), offered=())
@@ -58,10 +66,10 @@ class RenderingExtractor:
         return ()  # no fragment can name a rendering
 
 
-def _describe_image(frame: Frame) -> Part:
+def _describe_image(frame: Frame, **more: int) -> Part:
     width, height = _upright_size(frame)
     colours = frame.image.interpretation not in ("b-w", "grey16") and frame.image.bands > 2
-    known: dict[str, object] = {"width": width, "height": height, "color": colours}
+    known: dict[str, object] = {"width": width, "height": height, "color": colours, **more}
     if frame.orientation != 1:
         known["stored"] = _describe_grid(frame)
     return Part(
@@ -117,6 +125,16 @@ def _render_picture(frame: Frame, asked: Rendering, indexes: Indexes) -> Part:
         reason = str(error).strip().rpartition("\n")[2]
         raise frame.source.quote_decoder("libvips", reason) from None
     return Part(selector=picture, media_type=iiif.FORMATS[picture.format], body=(bytes(data),))
+
+
+def _choose_rendering(frame: Frame) -> Rendering:
+    """The upright frame for a page, as JPEG."""
+    width, height = _upright_size(frame)
+    scale = min(_WIDEST_SHOWN / max(width, height), 1)
+    across, down = (max(round(side * scale), 1) for side in (width, height))
+    picture = iiif.read_picture(f"full/{across},{down}/0/default.jpg", version=3)
+    assert isinstance(picture, Rendering)  # noqa: S101  (for the type checker)
+    return picture
 
 
 # its place in the file

@@ -28,6 +28,7 @@ import msgspec
 from perdure.errors.damage import PdfEncrypted, TextAbsent, TextIndexDamaged
 from perdure.errors.limits import PlainTextTooLong
 from perdure.extractors.libraries import import_library
+from perdure.extractors.measures import TextLine
 from perdure.extractors.plain_text import LARGEST, TextPassage, clip_units
 from perdure.extractors.port import Part, Source
 from perdure.parts import Page
@@ -36,8 +37,8 @@ if TYPE_CHECKING:
     import pypdfium2
 
 INDEX = "pdf-text-1"
-_EXTRA = "pdf"
-_ERR_PASSWORD = 4  # FPDF_ERR_PASSWORD
+EXTRA = "pdf"
+ERR_PASSWORD = 4  # FPDFERR_PASSWORD
 _BOUNDARY = "\f"
 _HYPHEN = "\ufffe"  # PDFium's mark for a hyphen that divides a word
 _LINE = re.compile("[^\r\n]+")
@@ -117,13 +118,13 @@ def map_pdf_text(source: Source) -> bytes:
 
     Raises DecoderFailed, PdfEncrypted, TextAbsent, OverBudget or MissingLibrary.
     """
-    pdfium = import_library("pypdfium2", _EXTRA, source)
+    pdfium = import_library("pypdfium2", EXTRA, source)
     building = _Building(source)
     with source.open_file() as file:
         try:
             document = pdfium.PdfDocument(file)
         except pdfium.PdfiumError as error:
-            if getattr(error, "err_code", None) == _ERR_PASSWORD:
+            if getattr(error, "err_code", None) == ERR_PASSWORD:
                 raise PdfEncrypted(**source.subject) from None
             raise source.quote_decoder("PDFium", error) from None
         try:
@@ -134,6 +135,16 @@ def map_pdf_text(source: Source) -> bytes:
         finally:
             document.close()
     return building.build_index()
+
+
+def list_lines(source: Source, document: pypdfium2.PdfDocument, number: int) -> list[TextLine]:
+    """List the lines of a page, counted from 1.
+
+    Raises PlainTextTooLong, and the errors of PDFium.
+    """
+    building = _Building(source)
+    building.add_page(document, number - 1)
+    return building.list_lines()
 
 
 class _Building:
@@ -170,6 +181,15 @@ class _Building:
         self._begins.append(self._length)
         letters.close()
         page.close()
+
+    def list_lines(self) -> list[TextLine]:
+        text, boxes = "".join(self._texts), self._boxes
+        return [
+            TextLine(text[start:stop], *(one / _TENTHS for one in boxes[at : at + _NUMBERS]))
+            for start, stop, at in zip(
+                self._starts, self._stops, range(0, len(boxes), _NUMBERS), strict=True
+            )
+        ]
 
     def build_index(self) -> bytes:
         text = "".join(self._texts)
