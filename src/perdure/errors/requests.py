@@ -33,6 +33,20 @@ class TooManyParameters(InvalidRequest):
         return f"at most {self.most} are allowed"
 
 
+class UnknownPreview(UnknownChoice):
+    """The query of the address asks for an unknown preview."""
+
+    kind = "preview"
+    rule = "docs/reference/landing-pages.md"
+
+
+class MalformedPlace(UnknownChoice):
+    """The query of the address points at a place that has the wrong form."""
+
+    kind = "place"
+    rule = "docs/reference/landing-pages.md"
+
+
 class RepeatedParameter(InvalidRequest):
     """A query gives different values for a parameter that has one value."""
 

@@ -1,8 +1,8 @@
 """The measures of a document that a page needs to show it, and to point into it.
 
-How it works: an extractor returns them as JSON for the selector `View("measures")`. A photograph or
-a page of a PDF can be stored in another orientation than it is shown. `stored` then has the matrices
-between both. A matrix [a, b, c, d, e, f] maps the place (x, y) to
+How it works: an extractor returns them as JSON for the selector `View("measures")`. A photograph,
+or a page of a PDF, can be stored in another orientation than it is shown. `stored` then has the
+matrices between both. A matrix [a, b, c, d, e, f] maps the place (x, y) to
 (ax + cy + e, bx + dy + f), as in SVG.
 """
 

@@ -46,7 +46,8 @@ from perdure.ids.name_set import NameSet
 from perdure.ids.named_parts import Name, split_part
 from perdure.model.parameters import Parameters, decode_names
 from perdure.model.queries import LocationAttribute
-from perdure.parts import media
+from perdure.parts import View, media
+from perdure.reading.places import NUMBERS, PointedPlace, read_place, read_position, read_view
 
 _OUR_ADDRESS = re.compile(r"https?://[^/?#]*", re.ASCII | re.IGNORECASE)
 _PWID = re.compile(r"(?:urn:)?pwid:", re.ASCII | re.IGNORECASE)
@@ -75,7 +76,7 @@ ABOUT = frozenset(("", "?", "info"))
 """The queries that ask for a description: `?`, `??` (inflections of ARKs) and `?info`."""
 _BARE = ("metadata", "cite")
 """Parameters that need no value."""
-_ANSWERED = (*_BARE, "quote", "point")
+_ANSWERED = (*_BARE, "quote", "point", "preview")
 """Parameters that are questions: each has an answer of its own."""
 _VERBS = ("info", "bytes", "landing", "linkset", "locations", "history", "members", "play",
           "text", "signatures", "assertions", "provenance", "manifest", "cites",
@@ -87,7 +88,7 @@ _TYPED = ("quote", "before", "after")
 """Parameters from a form, in which a space is written `+`."""
 _PARAMETERS = ("metadata", "level", "cite", "locale", "part", "t", "cursor", "limit", "urlappend",
                "region", "index", "type", "locatt", "form", "by", "motivation", "scope", "kind",
-               "since", "until", "point", "at")  # fmt: skip
+               "since", "until", "point", "preview", "at", *NUMBERS)  # fmt: skip
 
 
 _OF_PROXIES = ("noredirect", "ignore_aliases", "auth")
@@ -137,10 +138,12 @@ class Question(msgspec.Struct, frozen=True):
     before: str | None = None
     """The text before the passage; `after` is the text after it."""
     after: str | None = None
-    point: tuple[int, int] | None = None
-    """Characters [start, stop) of the plain text; the identifier of that passage is wanted."""
+    point: PointedPlace | None = None
+    """A place in a document as a page shows it; the identifier of that part is wanted."""
+    preview: View | None = None
+    """A picture of a document that a page shows."""
     at: int = 0
-    """The character at which the text on a page begins."""
+    """The place at which a preview begins: a character, a frame, a page or a row."""
     form: str | None = None
     """The form of a list of assertions."""
     by: str = ""
@@ -243,8 +246,9 @@ def _read_question(text: str, verbs: tuple[str, ...]) -> Question:
         quote=found.get("quote"),
         before=found.get("before"),
         after=found.get("after"),
-        point=_read_range(found["point"]) if "point" in found else None,
-        at=_read_position(found["at"]) if "at" in found else 0,
+        point=read_place(found) if "point" in found else None,
+        preview=read_view(found["preview"]) if "preview" in found else None,
+        at=read_position(found["at"], "at") if "at" in found else 0,
         form=found.get("form"),
         by=found.get("by") or "",
         motivation=found.get("motivation") or "",
@@ -314,21 +318,6 @@ def _is_flag(name: str, value: str, verbs: tuple[str, ...]) -> bool:
     if name in _OF_PROXIES:
         return "info" in verbs and unquote(value).lower() in ("", "true")
     return name in _FLAGS and not value
-
-
-def _read_range(text: str) -> tuple[int, int]:
-    """Two positions in a text, the first one before the second. Raises InvalidRequest."""
-    first, _, second = text.partition(",")
-    start, stop = _read_position(first, "point"), _read_position(second, "point")
-    if start >= stop:
-        raise MalformedNumber(parameter="point", text=text, low=start + 1)
-    return start, stop
-
-
-def _read_position(text: str, name: str = "at") -> int:
-    if re.fullmatch("[0-9]{1,12}", text, re.ASCII):
-        return int(text)
-    raise MalformedNumber(parameter=name, text=text, low=0)
 
 
 def _read_positive(text: str) -> int:

@@ -372,7 +372,7 @@ def _describe_2(base: str, width: int, height: int, *, colours: bool) -> dict[st
         "protocol": "http://iiif.io/api/image",
         "width": width,
         "height": height,
-        **_list_sizes(width, height),
+        **_list_scales(width, height),
         "profile": [
             "http://iiif.io/api/image/2/level2.json",
             {
@@ -396,7 +396,7 @@ def _describe_3(base: str, width: int, height: int, *, colours: bool) -> dict[st
         "width": width,
         "height": height,
         **_list_limits(),
-        **_list_sizes(width, height),
+        **_list_scales(width, height),
         "extraFormats": _EXTRA_FORMATS,
         "extraQualities": _list_qualities(colours=colours)[1:],
         "extraFeatures": sorted((*_BEYOND_LEVEL_2, "sizeUpscaling")),
@@ -425,15 +425,27 @@ def _list_limits() -> dict[str, int]:
     }
 
 
-def _list_sizes(width: int, height: int) -> dict[str, object]:
-    """Sizes of the complete image, each half of the next, and tiles at the same scales."""
-    factors = [1]
-    while max(width, height) > factors[-1] * _TILE:
-        factors.append(factors[-1] * 2)
+def list_sizes(width: int, height: int) -> list[tuple[int, int]]:
+    """Sizes of the complete image that are offered, the smallest first, each half of the next."""
     sizes = []
-    for factor in reversed(factors):
+    for factor in reversed(_list_factors(width, height)):
         size = -(-width // factor), -(-height // factor)
         allowed = size[0] * size[1] <= iiif.LARGEST_AREA and max(size) <= iiif.LONGEST_SIDE
         if allowed and max(size) >= _SMALLEST:
-            sizes.append({"width": size[0], "height": size[1]})
-    return {"sizes": sizes, "tiles": [{"width": _TILE, "scaleFactors": factors}]}
+            sizes.append(size)
+    return sizes
+
+
+def _list_factors(width: int, height: int) -> list[int]:
+    factors = [1]
+    while max(width, height) > factors[-1] * _TILE:
+        factors.append(factors[-1] * 2)
+    return factors
+
+
+def _list_scales(width: int, height: int) -> dict[str, object]:
+    """Sizes of the complete image, and tiles at the same scales."""
+    return {
+        "sizes": [{"width": one, "height": other} for one, other in list_sizes(width, height)],
+        "tiles": [{"width": _TILE, "scaleFactors": _list_factors(width, height)}],
+    }

@@ -53,7 +53,7 @@ from perdure.server.resource import (
     describing,
     facts,
     playing,
-    pointing,
+    previews,
     quoting,
     signing,
     signposting,
@@ -87,7 +87,7 @@ async def show_landing_page(
     if status == HTTPStatus.OK and has_already(request, tag):
         return make_empty_answer(HTTPStatus.NOT_MODIFIED, *fields)
     passage = await quoting.read_passage(service, resolved)
-    preview = await pointing.read_preview(service, resolved, at) if gone is None else None
+    preview = await previews.read_preview(service, resolved, at) if gone is None else None
     what, about = await service.run_cutter(_describe_resource, service, request, resolved)
     citation = await service.run_cutter(_cite_resource, what)
     rows = signposting.make_signposts(record, what, request.base_url, _find_schema_type(about))

@@ -24,6 +24,7 @@ from perdure.ids import Identifier, scheme_of
 from perdure.model.collection import MEDIA_TYPE as COLLECTION
 from perdure.model.queries import Choices, Description, Fetch, Gone, Redirect, Step
 from perdure.model.records import Record
+from perdure.parts import Playback
 from perdure.policy import templates
 from perdure.policy.naming import read_qualifiers
 from perdure.policy.ordering import depends_on_reader
@@ -48,11 +49,11 @@ from perdure.server.resource import (
     metadata,
     parts,
     plain_text,
-    playing,
     pointing,
     provenance,
     quoting,
     referring,
+    renditions,
     signing,
     signposting,
 )
@@ -131,7 +132,15 @@ async def _answer_question(
     if question.quote is not None:
         return await quoting.redirect_to_passage(service, request, resolved, question)
     if question.point is not None:
-        return await pointing.name_passage(service, request, resolved, question.point)
+        return await pointing.name_place(service, request, resolved, question.point)
+    if question.preview is not None:
+        return await renditions.answer_rendition(service, request, resolved, question.preview)
+    return await _answer_verb(service, request, resolved, question)
+
+
+async def _answer_verb(
+    service: Service, request: Request, resolved: Resolved, question: Question
+) -> Answer:
     match question.verb:
         case "bytes":
             return await answer_resource(
@@ -166,7 +175,7 @@ async def _answer_question(
         case "quotes":
             return await citing.find_quotations(service, request, resolved)
         case "play":
-            return await playing.play_resource(service, request, resolved)
+            return await renditions.answer_rendition(service, request, resolved, Playback())
         case "text":
             return await plain_text.answer_text(service, request, resolved)
         case "members":

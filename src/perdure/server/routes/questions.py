@@ -6,6 +6,7 @@ listed here once.
 
 from __future__ import annotations
 
+from perdure.reading.places import NUMBERS
 from perdure.server.routes.model import (
     BARE,
     WORD,
@@ -192,11 +193,26 @@ QUESTIONS = (
     ),
     Parameter(
         name="point",
-        shown="?point=<start>,<stop>",
-        text="for a document whose text can be read: the identifier of exactly these characters of "
-        "its plain text (`?text`), as JSON; for browsers, 303 to the landing page of that part",
+        shown="?point=<start>,<stop>`, `?point=rect=…`, `ms=…`, `page=…`, `rows=…",
+        text="the identifier of the part at [this place](landing-pages.md#pointing) of what the "
+        "landing page shows: characters of the plain text, pixels, milliseconds, a page, rows; as "
+        "JSON, or for browsers, 303 to the landing page of that part",
     ),
-    Parameter(name="at", text="the character at which the text on a page begins", listed=False),
+    *(
+        Parameter(name=name, text="a number of a place, as forms send it", listed=False)
+        for name in NUMBERS
+    ),
+    Parameter(
+        name="preview",
+        shown="?preview=<word>",
+        text="a [picture](landing-pages.md#previews) of a document held here, or of a part of it: "
+        "`peaks`, `frames`, `frame-<n>`, `page-<n>`; never the thing itself",
+    ),
+    Parameter(
+        name="at",
+        text="the character, frame, page or row at which the preview on a page begins",
+        listed=False,
+    ),
     Parameter(name="before", text="the text before the passage", listed=False),
     Parameter(name="after", text="the text after the passage", listed=False),
     Parameter(

@@ -1,5 +1,5 @@
 // Turns a selection in the text of a page into an identifier of exactly that passage.
-import { start as offerCopy, say } from "./copy.js";
+import { ask, showPart } from "./pointed.js";
 
 // The server counts code points, with a line break as one; so does the text of the page.
 function measure(text, node, offset) {
@@ -23,13 +23,9 @@ function readSelection(text) {
   return start < stop ? [start, stop] : null;
 }
 
-function showPart(place, found, chosen) {
-  const name = say("code", found.identifier), open = say("a", "Open the part"), note = [];
-  open.href = found.landing;
-  if (found.text === chosen) note.push("✓ exactly what you selected");
-  else if (found.isWhole) note.push("widened to: “" + found.text + "”");
-  place.replaceChildren(say("strong", "This passage"), " ", name, " ", say("span", note.join()), " ", open);
-  offerCopy(name);
+function compare(found, chosen) {
+  if (found.text === chosen) return "✓ exactly what you selected";
+  return found.isWhole ? `widened to: “${found.text}”` : "";
 }
 
 export function start(text) {
@@ -42,10 +38,9 @@ export function start(text) {
       if (!range) return;
       const chosen = Array.from(text.textContent).slice(...range).join(""), turn = ++latest;
       const address = text.dataset.point + range.map((at) => at + base);
-      const answer = await fetch(address, { headers: { Accept: "application/json" } });
-      const found = await answer.json();
+      const [ok, found] = await ask(address);
       if (turn !== latest) return;
-      if (answer.ok) showPart(place, found, chosen);
+      if (ok) showPart(place, found, compare(found, chosen));
       else place.replaceChildren(found.detail);
     }, 150);
   });

@@ -1,0 +1,29 @@
+// Shows the identifier of a part that was pointed at: its name, its citation, its content, a link.
+import { start as offerCopy, say } from "./copy.js";
+
+export async function ask(address) {
+  const answer = await fetch(address, { headers: { Accept: "application/json" } });
+  return [answer.ok, await answer.json()];
+}
+
+export function showPart(place, found, note) {
+  const name = say("code", found.identifier), open = say("a", "Open the part");
+  open.href = found.landing;
+  place.replaceChildren(say("strong", "This part"), " ", name, " ", say("span", note), " ", open);
+  offerCopy(name);
+  if (found.element) {
+    const content = document.createElement(found.element);
+    if (found.element === "img") content.alt = "The part as the server cuts it";
+    else [content.controls, content.preload] = [true, "none"];
+    content.src = found.source;
+    place.append(content);
+  }
+  const cite = say("p", "");
+  cite.className = "small";
+  place.append(cite);
+  fetch(found.cite, { headers: { Accept: "text/plain" } }).then(async (answer) => {
+    if (!answer.ok) return;
+    cite.textContent = (await answer.text()).trim();
+    offerCopy(cite);
+  });
+}
