@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import re
 import struct
 import wave
 from fractions import Fraction
@@ -186,7 +187,8 @@ def test_the_pages_play_it_in_a_browser(
     for target, tag in targets.items():
         page = site.get(f"/{target}?landing").body.decode()
         assert f"<{tag} controls" in page, target
-        assert ("For listening, not the" if tag == "audio" else "For viewing, not the") in page
+        assert ("For listening: a conversion" if tag == "audio" else "For viewing: a") in page
+        assert re.search("This is not the (part|document) itself", page)
     assert b"<audio" not in site.get(f"/{names['letter']}?landing").body
 
     async def play_all(browser: Browser) -> dict[str, float]:
