@@ -16,7 +16,7 @@ CORE_TESTS := $(CORE:%=tests/%) $(CORE:%=src/perdure/%) src/perdure/errors tests
   tests/writing/test_registrar.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types layers coverage unit search trials bench release debian translations lock clean
+.PHONY: help demo test lint types layers coverage unit search trials bench release debian translations vendor lock clean
 
 help:  ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -61,6 +61,9 @@ debian:
 
 translations: $(VENV)/.development  ## brings the catalogues of the pages' translations up to date
 	$(BIN)/python tools/translations.py
+
+vendor: $(VENV)/.development  ## fetches the scripts of others that pages load
+	$(BIN)/python tools/vendor.py
 
 lock: $(VENV)/.development  ## makes the lock files anew from pyproject.toml
 	$(BIN)/uv pip compile -q --universal --no-strip-extras --generate-hashes --no-header --no-annotate \

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,9 @@ from tests.server.deployment import Deployment, deployed, text
 from perdure.errors import BadSettings
 from perdure.server.pages.framing import load_frame
 from perdure.settings import Settings
+
+sys.path.append(str(Path(__file__).parents[2] / "tools"))
+import vendor
 
 BROWSER = "Accept: text/html"
 LOGO = b'<svg xmlns="http://www.w3.org/2000/svg" width="8" height="8"/>'
@@ -148,3 +153,12 @@ def test_the_first_tab_leads_to_the_content(framed: Deployment, tmp_path: Path) 
         return [focused, small, logo]
 
     assert run_browser(tmp_path, press_keys) == ["Skip to the content", [], 8]
+
+
+def test_scripts_of_others_are_as_their_authors_released_them() -> None:
+    for script in vendor.list_scripts():
+        for key, file in (("sha256", "file"), ("licence_sha256", "licence")):
+            data = (vendor.VENDOR / script[file]).read_bytes()
+            assert hashlib.sha256(data).hexdigest() == script[key]
+    kept = {one.name for one in vendor.VENDOR.iterdir()} - {"vendor.toml"}
+    assert kept == {one[key] for one in vendor.list_scripts() for key in ("file", "licence")}

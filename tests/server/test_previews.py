@@ -443,6 +443,101 @@ def test_a_rectangle_is_drawn_outwards(
         assert (identifier, note) == (found["identifier"], "✓ exactly what you drew")
 
 
+ZOOM = """(async () => {
+    document.querySelector("[data-script=zooming]").click();
+    for (let turn = 0; turn < 300; turn++) {
+        await new Promise(done => setTimeout(done, 20));
+        const view = document.querySelector(".zoomer .view");
+        const viewer = window.OpenSeadragon?.getViewer(view);
+        if (viewer?.world.getItemAt(0)?.getFullyLoaded()) {
+            document.querySelector(".zoomer [aria-pressed]").click();
+            view.scrollIntoView();
+            return viewer.canvas.getAttribute("role");
+        }
+    }
+})()"""
+LOOK = """(() => {
+    const viewer = OpenSeadragon.getViewer(document.querySelector(".zoomer .view"));
+    viewer.viewport.zoomTo(%f, null, true);
+    viewer.viewport.panTo(new OpenSeadragon.Point(%f, %f), true);
+    viewer.viewport.applyConstraints(true);
+    document.querySelector(".pointed").replaceChildren();
+    const bounds = viewer.viewport.viewportToImageRectangle(viewer.viewport.getBounds(true));
+    const box = viewer.canvas.getBoundingClientRect();
+    return [bounds.x, bounds.y, bounds.width, bounds.height, box.x, box.y, box.width, box.height];
+})()"""
+NAMED = """[document.querySelector(".pointed code")?.textContent,
+    document.querySelector(".pointed span")?.textContent]"""
+
+
+@pytest.mark.parametrize(("name", "width", "height"), [("gif", 575, 325), ("turned", 24, 40)])
+def test_a_rectangle_is_drawn_on_a_zoomed_picture(
+    site: Deployment,
+    names: dict[str, str],
+    tmp_path: Path,
+    name: str,
+    width: int,
+    height: int,
+) -> None:
+    """At any zoom: the pixels under the pointer follow from the bounds of what is seen."""
+    chance = random.Random(31)
+
+    async def draw_all(browser: Browser) -> list[tuple[list[float], list[float], list[str]]]:
+        await browser.open(f"{site.base}/{names[name]}?landing")
+        assert not any("openseadragon" in one for one in browser.requests)
+        assert await browser.evaluate(ZOOM) == "application"
+        done = []
+        for _ in range(8):
+            look = (chance.uniform(1, 6), chance.random(), chance.random() * height / width)
+            seen = await browser.evaluate(LOOK % look)
+            ways = [round(chance.uniform(0.1, 0.9), 2) for _ in range(4)]
+            x1, x2 = (seen[4] + one * seen[6] for one in ways[:2])
+            y1, y2 = (seen[5] + one * seen[7] for one in ways[2:])
+            for kind, x, y in (
+                *(("mousePressed", x1, y1), ("mouseMoved", x2, y2), ("mouseReleased", x2, y2)),
+            ):
+                await browser.call(
+                    "Input.dispatchMouseEvent",
+                    type=kind,
+                    x=x,
+                    y=y,
+                    button="left",
+                    buttons=1,
+                    clickCount=1,
+                )
+            for _ in range(100):
+                await asyncio.sleep(0.02)
+                found = await browser.evaluate(NAMED)
+                if found[0]:
+                    break
+            done.append((seen, ways, found))
+        return done
+
+    seen_in_browser = run_browser(tmp_path, draw_all)
+    for (x, y, across, down, *_), ways, (identifier, note) in seen_in_browser:
+        sides = (
+            sorted(x + one * across for one in ways[:2]),
+            sorted(y + one * down for one in ways[2:]),
+        )
+        (left, right), (top, bottom) = (
+            [min(max(one, 0), most) for one in pair]
+            for pair, most in zip(sides, (width, height), strict=True)
+        )
+        if left == right or top == bottom:
+            continue  # beside the picture
+        assert note == "✓ exactly what you drew"
+        fields = point(site, names[name], _read_rectangle(site, names[name], identifier))["place"]
+        for got, wanted in zip(fields, (left, top, right, bottom), strict=True):
+            assert abs(got - wanted) <= 1 + max(across, down) / 500  # a pixel of each grid
+
+
+def _read_rectangle(site: Deployment, name: str, identifier: str) -> str:
+    """The place that the page of a part marks, as a question."""
+    page = read_page(site, "/" + identifier.replace("#", "%23") + "?landing")
+    sides = ("left", "top", "right", "bottom")
+    return "rect=" + ",".join(page.xpath(f"//input[@name='{one}']/@value")[0] for one in sides)
+
+
 def test_a_span_is_dragged_over_a_waveform(
     site: Deployment, names: dict[str, str], tmp_path: Path
 ) -> None:

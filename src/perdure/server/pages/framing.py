@@ -3,7 +3,8 @@
 How it works: `load_frame` reads the settings and the logo once. Assets have addresses that contain
 digests (`/assets/<digest>/style.css`), so browsers keep them for ever, and a new one has a new
 address. All scripts share one digest, so that each can import its neighbours. `page.js` loads the
-module that an element names (`data-script="text"`) and gives it the element.
+module that an element names (`data-script="text"`) and gives it the element. Scripts of
+others are in `vendor`, with their licences and digests.
 
 What must stay true: an address of an asset never leads to another content; only the files that are
 named here are served.
@@ -11,6 +12,7 @@ named here are served.
 
 from __future__ import annotations
 
+import base64
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -33,6 +35,7 @@ LOGO_TYPES = {
 _LARGEST_LOGO = 256 << 10  # bytes
 _DIGITS = 16  # of a digest, in an address
 _SCRIPTS = Path(__file__).parent / "scripts"
+_VIEWER = Path(__file__).parent / "vendor" / "openseadragon.js"
 
 
 class Asset(msgspec.Struct, frozen=True):
@@ -54,6 +57,10 @@ class PageFrame(msgspec.Struct, frozen=True, kw_only=True):
     """The address of the style sheet."""
     script: str = ""
     """The address of the script of pages on which something can be copied or selected."""
+    viewer: str = ""
+    """The address of the script that zooms pictures, which pages load when it is needed."""
+    viewer_digest: str = ""
+    """The digest of that script, as Subresource Integrity writes it."""
     logo: str = ""
     """The address of the logo, or an empty string."""
     assets: Mapping[str, Asset] = {}
@@ -86,6 +93,8 @@ def load_frame(settings: Settings, root: Path) -> PageFrame:
     shared = b"".join(scripts.values())
     for name, body in scripts.items():
         assets[_make_address(name, shared)] = Asset("text/javascript; charset=utf-8", body)
+    viewer = _VIEWER.read_bytes()
+    assets[_make_address(_VIEWER.name, viewer)] = Asset("text/javascript; charset=utf-8", viewer)
     logo = ""
     if settings.logo:
         found = _read_logo(settings.logo, root)
@@ -99,6 +108,8 @@ def load_frame(settings: Settings, root: Path) -> PageFrame:
         is_searched=settings.search == "on",
         style=sheet,
         script=_make_address("page.js", shared),
+        viewer=_make_address(_VIEWER.name, viewer),
+        viewer_digest=f"sha256-{base64.b64encode(hashlib.sha256(viewer).digest()).decode()}",
         logo=logo,
         assets=assets,
     )

@@ -4,6 +4,15 @@ import { ask, showPart } from "./pointed.js";
 const NEARLY = 1e-3; // of a unit: less than any pointer can show
 const ENDS = [["left", "right"], ["top", "bottom"], ["start", "stop"]];
 
+// Writes the ends of a stretch into two fields, outwards to whole numbers.
+export function writeSpan(form, names, one, other) {
+  const ends = [Math.floor(Math.min(one, other) + NEARLY), Math.ceil(Math.max(one, other) - NEARLY)];
+  names.forEach((name, at) => {
+    const field = form.elements.namedItem(name);
+    field.value = Math.min(Math.max(ends[at], 0), Number(field.max));
+  });
+}
+
 export function start(form) {
   const panes = Array.from(form.querySelectorAll(".panes svg"));
   const drawn = panes.map((pane) => pane.querySelector(".drawn"));
@@ -12,7 +21,6 @@ export function start(form) {
   let from = null, waiting = 0, latest = 0;
 
   const read = (name) => { const input = field(name); return input && input.value !== "" ? Number(input.value) : null; };
-  const write = (name, at) => { field(name).value = Math.min(Math.max(at, 0), Number(field(name).max)); };
 
   function draw() {
     const [left, right] = across.map(read);
@@ -35,10 +43,7 @@ export function start(form) {
     ];
   }
 
-  function span(names, one, other) {
-    write(names[0], Math.floor(Math.min(one, other) + NEARLY));
-    write(names[1], Math.ceil(Math.max(one, other) - NEARLY));
-  }
+  const span = (names, one, other) => writeSpan(form, names, one, other);
 
   function point() {
     clearTimeout(waiting);

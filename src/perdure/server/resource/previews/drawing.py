@@ -42,6 +42,8 @@ class Drawing(msgspec.Struct, frozen=True, kw_only=True):
     picture: str
     pictures: Sequence[tuple[str, int]] = ()
     """Addresses of the picture with their widths in pixels, the smallest first."""
+    information: str = ""
+    """The address of its description for zooming (`info.json` of IIIF), or an empty string."""
     width: int
     height: int
     """Of the picture, in pixels or in any other unit."""

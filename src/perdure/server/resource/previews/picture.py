@@ -59,6 +59,7 @@ async def make_preview(shown: ShownDocument) -> PicturePreview | None:
         action=shown.path,
         picture=pictures[-1][0] if pictures else shown.ask(f"preview=frame-{frame}"),
         pictures=pictures,
+        information="" if frame else f"{_find_base(shown)}/info.json",
         width=width,
         height=height,
         panes=(Pane(0, 0, width, height),),
@@ -76,11 +77,14 @@ async def make_preview(shown: ShownDocument) -> PicturePreview | None:
     )
 
 
+def _find_base(shown: ShownDocument) -> str:
+    """Return the address of a picture in the IIIF Image API."""
+    return f"/{iiif.ROOT}/3/{escape(spell_path(shown.identifier), safe='')}"
+
+
 def _list_pictures(shown: ShownDocument, width: int, height: int) -> list[tuple[str, int]]:
-    base = f"/{iiif.ROOT}/3/{escape(spell_path(shown.identifier), safe='')}/full"
-    sizes = [one for one in iiif.list_sizes(width, height) if one[0] <= max(_WIDEST, width)]
     return [
-        (f"{base}/{across},{down}/0/default.jpg", across)
-        for across, down in sizes
+        (f"{_find_base(shown)}/full/{across},{down}/0/default.jpg", across)
+        for across, down in iiif.list_sizes(width, height)
         if across <= _WIDEST
     ]
