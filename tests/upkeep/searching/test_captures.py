@@ -15,6 +15,7 @@ from perdure.model.commands import Erase, Register, Restrict, Withdraw
 from perdure.model.queries import LOCAL_READER, PUBLIC_READER
 from perdure.model.reading_rules import Access, ReadingRule
 from perdure.upkeep.forgetting import forget_captures, forget_withdrawn
+from perdure.upkeep.searching import updating
 from perdure.upkeep.searching.indexing import FILE
 from perdure.upkeep.searching.updating import Searching, update_index
 
@@ -193,3 +194,27 @@ def test_the_words_of_a_withdrawn_description_leave_the_file(
     assert searched.names("aardvark") == ["hdl:1839/a"]
     desk.withdraw("hdl:1839/a")
     assert not has_word(desk, b"aardvark")
+
+
+def test_a_follower_makes_a_deleted_index_again_and_reads_new_files(
+    archive: SearchDesk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No change of a record tells it: archive files and the index are only looked at."""
+    monkeypatch.setattr(updating, "_LOOK_FOR_CAPTURES", 0.0)
+    registry = archive.desk.registry
+    looks = iter(range(6))
+    found: list[list[str]] = []
+
+    def look() -> bool:
+        number = next(looks, None)
+        if number == 1:
+            add_page(archive.desk, tmp_path / "a.warc.gz")
+        if number in (2, 5):
+            found.append(archive.names("aardvark", update=False))
+        if number == 3:
+            for path in (archive.desk.root / FILE).parent.glob("search.sqlite*"):
+                path.unlink()
+        return number is not None
+
+    updating.follow_changes(registry, look)
+    assert found == [[PWID], [PWID]]

@@ -23,7 +23,7 @@ from pathlib import Path
 
 import msgspec
 
-from perdure.errors.searching import IndexNotWritable, SearchOff
+from perdure.errors.searching import IndexNotMade, IndexNotWritable, SearchOff
 from perdure.model.changes import ChangeMark
 from perdure.model.queries import Reader
 from perdure.registry import Registry
@@ -149,8 +149,14 @@ def follow_changes(registry: Registry, is_wanted: Callable[[], bool]) -> None:
 
 
 def _has_captures(registry: Registry) -> bool:
-    """Return True if there are captures, or takedowns, that the index has not seen."""
-    index = IndexReader(registry.root / FILE)
+    """Return True if there are captures, or takedowns, that the index has not seen.
+
+    If the index was deleted, it has seen none.
+    """
+    try:
+        index = IndexReader(registry.root / FILE)
+    except IndexNotMade:
+        return True
     try:
         return has_unread_captures(registry, index.captures)
     finally:
