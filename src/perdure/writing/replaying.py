@@ -44,20 +44,16 @@ from perdure.model.changes import (
 from perdure.model.commands import NOWHERE, Content
 from perdure.model.mirroring import BrokenRule, MirroredChange, SoughtContent
 from perdure.model.reading_rules import ReadingRule
-from perdure.model.records import Record
-from perdure.model.references import list_document_references, list_references
 from perdure.policy import replaying
 from perdure.policy.naming import are_serial_names, identify_record, spell_full_name
 from perdure.policy.reading_rules import read_rule
 from perdure.policy.replaying import ReplayRules
 from perdure.storage.byte_ports import Bytes
 from perdure.storage.ports import Journal, JournalError, ReplayedChange
-from perdure.storage.reference_hashes import hash_references, reference_hash
 from perdure.writing.ledger import Ledger
-from perdure.writing.load import log_corrections, log_tombstones
+from perdure.writing.line_placing import LinePlacer
 from perdure.writing.replayed_places import (
     PLACE,
-    PLACELESS,
     describe_content,
     find_held,
     is_served,
@@ -68,7 +64,6 @@ from perdure.writing.replayed_silence import ReplayedSilence
 from perdure.writing.silencing import DeleteIndexes, SilencingQueue
 
 _ERASE = "erase"
-_UNNAMED = Record()  # a record whose key spells the name
 _decode_rule = msgspec.json.Decoder(ReadingRule).decode
 IsClosed = Callable[[Identifier, Change], bool]
 """Whether a name is one that the origin itself had handed over when a change gave it out."""
@@ -224,11 +219,11 @@ class _Page:
         accepted: Mapping[str, str],
     ) -> None:
         self._ledger, self._rules = ledger, rules
-        self._contents, self._accepted = contents, accepted
+        self._accepted = accepted
         self._journal = ledger.journal
         self._pending: dict[str, str] = {}  # stored forms of this page, by key
         self._waiting: list[ReplayedChange] = []
-        self._refers: list[tuple[int, str]] = []
+        self._placer = LinePlacer(ledger, contents)
         self._chain = b""
         self.is_closed: IsClosed | None = None
         self.silence = ReplayedSilence(self._journal, held, queue, now)
@@ -369,43 +364,11 @@ class _Page:
         return self._journal.find_last_serial(day)
 
     def _add_record(self, change: Change, key: str, text: str) -> Line:
-        if text[:1] in (stored.DOCUMENT, stored.JSON) and attest_line(text) != text:
-            raise ValueError("it has places of bytes")
-        if text[:1] == stored.DOCUMENT:
-            return key, self._place_document(key, text)
-        if text[:1] != stored.JSON:
-            short = stored.parse_short_line(text)
-            if short is not None:
-                self._refers.append((hash_references((short.reference,))[0], key))
-            return key, text
-        record = stored.decode_stored(text)
-        if record.revision != 1:
-            fault = f"revision {record.revision} of a new name"
+        revision = self._placer.read_revision(text)
+        if revision != 1:
+            fault = f"revision {revision} of a new name"
             raise BrokenRule(replaying.REVISION, fault, change=change)
-        placed = self._place_record(change, key, text, record, None)
-        log_tombstones(self._ledger, key, None, record)
-        log_corrections(self._ledger, key, None, record)
-        return key, placed
-
-    def _place_document(self, key: str, text: str) -> str:
-        line = stored.parse_document_line(text)
-        if line is None:
-            raise ValueError(text)
-        hashes = hash_references(list_document_references(line))
-        self._refers += ((one, key) for one in hashes)
-        sought = SoughtContent(key, 1, line.format, line.sha512, int(line.length))
-        content = self._contents.get(sought)
-        if content is None:
-            return text
-        content = msgspec.structs.replace(
-            content,
-            media_type=line.media_type,
-            charset=None if line.charset == stored.NONE else line.charset,
-            language=None if line.language == stored.NONE else line.language,
-        )
-        name = spell_full_name(key, _UNNAMED, 1, line.format)
-        placed = self._ledger.place_content(name, 1, content)
-        return line.place_at(placed.segment, placed.offset)
+        return key, self._placer.place_new(key, text)
 
     def _revise_record(self, change: Change, key: str, text: str) -> Line:
         self._flush_changes()
@@ -417,42 +380,13 @@ class _Page:
             replaying.check_succession(change, before, after)
         if before is None:
             raise BrokenRule(replaying.REVISION, "its name is unknown", change=change)
-        placed = self._place_record(change, key, text, after, before)
+        placed = self._placer.place_revision(key, text, after, before)
         if change.act == _ERASE:
-            log_tombstones(self._ledger, key, before, after)
             self.silence.note_erased(change, key, before, stored.decode_stored(placed))
         else:
-            log_tombstones(self._ledger, key, before, after)
             self.silence.note_withdrawn(key, before, after)
-        log_corrections(self._ledger, key, before, after)
         self._ledger.note_revised()
         return key, placed
-
-    def _place_record(
-        self, change: Change, key: str, text: str, record: Record, before: Record | None
-    ) -> str:
-        """The stored form of a record with the places of its bytes. Notes its references."""
-        self._refers += [(reference_hash(one), key) for one in list_references(record)]
-        places: list[tuple[int, int]] = []
-        for number, one in list_held(record):
-            known = find_held(before, number, one.format)
-            if known is not None:
-                places.append((known.segment, known.offset))
-                continue
-            sought = SoughtContent(key, number, one.format, one.sha512, one.length)
-            content = self._contents.get(sought)
-            if content is None:
-                places.append((NOWHERE, 0))
-                continue
-            name = spell_full_name(key, record, number, one.format)
-            held = self._ledger.place_content(name, number, describe_content(content, one))
-            places.append((held.segment, held.offset))
-        if not places:
-            return text
-        if len(PLACELESS.findall(text)) != len(places):
-            fault = "a record has other places than representations"
-            raise BrokenRule(replaying.UNREADABLE, fault, change=change)
-        return substitute_places(PLACELESS, text, places)
 
     # Passing on
     # ----------
@@ -462,9 +396,7 @@ class _Page:
         if self._waiting:
             self._journal.replay_changes(self._waiting)
             self._waiting.clear()
-        if self._refers:
-            self._journal.add_references(self._refers)
-            self._refers = []
+        self._placer.pass_references()
         self.silence.redact_past()
 
 

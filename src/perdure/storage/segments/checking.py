@@ -32,6 +32,7 @@ from perdure.errors.segment_corruption import (
     SegmentRecordCutOff,
     SegmentRecordDamaged,
 )
+from perdure.storage import ocfl_layout
 from perdure.storage.byte_ports import IntactBytes
 from perdure.storage.segments import blanking, directory, ocfl, warc
 
@@ -268,7 +269,7 @@ def _check_object(place: Path, number: int, found: str) -> Iterator[Corrupt]:
     for name in ("inventory.json", "v1/inventory.json"):
         text = _read_file(place / name)
         inventories.append(text)
-        promised = ocfl.spell_sidecar(text or b"")
+        promised = ocfl_layout.spell_sidecar(text or b"")
         sidecar = _read_file(place / f"{name}.sha512")
         if text is None:
             yield InventoryMissing(container=where, file=name)
@@ -297,7 +298,7 @@ def check_root(root: Path) -> Iterator[Corrupt]:
         blanking.list_erased(root)
     except Corrupt as error:
         yield error
-    for name, text in ocfl.list_declarations():
+    for name, text in ocfl_layout.list_declarations():
         found = _read_file(root / "archive" / name)
         if found != text:
             yield _make_altered("archive/", name, text, found)

@@ -17,13 +17,17 @@ import os
 import shutil
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from perdure.storage.durable import replace_durably, sync_above, sync_directory, write_durably
+from perdure.storage.ocfl_layout import (
+    NAME,
+    encode_json,
+    find_object_path,
+    list_declarations,
+    spell_sidecar,
+)
 
-LAYOUT = "0003-hash-and-id-n-tuple-storage-layout"
 _ALGORITHM = "sha512"
-_TUPLES, _TUPLE_SIZE = 3, 3
 _CHUNK = 1024 * 1024
 
 
@@ -32,15 +36,8 @@ def object_id(number: int) -> str:
 
 
 def object_path(root: Path, number: int) -> Path:
-    """The directory of an object: three tuples of three hex digits, then the escaped id.
-
-    Extension 0003 escapes everything but letters, digits, `-` and `_`, in lower-case hexadecimal.
-    """
-    name = object_id(number)
-    digest = hashlib.sha256(name.encode()).hexdigest()
-    tuples = (digest[i : i + _TUPLE_SIZE] for i in range(0, _TUPLES * _TUPLE_SIZE, _TUPLE_SIZE))
-    escaped = quote(name, safe="").replace(".", "%2e").replace("%3A", "%3a")
-    return (root / "archive").joinpath(*tuples, escaped)
+    """The directory of an object."""
+    return root / "archive" / find_object_path(object_id(number))
 
 
 def content_path(root: Path, number: int) -> Path:
@@ -59,25 +56,9 @@ def make_storage_root(root: Path) -> None:
     base = root / "archive"
     if (base / "0=ocfl_1.1").exists():
         return
-    (base / "extensions" / LAYOUT).mkdir(parents=True, exist_ok=True)
+    (base / "extensions" / NAME).mkdir(parents=True, exist_ok=True)
     for name, text in list_declarations():
         write_durably(base / name, text)
-
-
-def list_declarations() -> list[tuple[str, bytes]]:
-    """The files that declare a directory a storage root, the declaration itself last."""
-    config = {
-        "extensionName": LAYOUT,
-        "digestAlgorithm": "sha256",
-        "tupleSize": _TUPLE_SIZE,
-        "numberOfTuples": _TUPLES,
-    }
-    layout = {"extension": LAYOUT, "description": "hashed n-tuples, then the escaped identifier"}
-    return [
-        (f"extensions/{LAYOUT}/config.json", _encode_json(config)),
-        ("ocfl_layout.json", _encode_json(layout)),
-        ("0=ocfl_1.1", b"ocfl_1.1\n"),
-    ]
 
 
 def seal_segment(
@@ -94,7 +75,7 @@ def seal_segment(
         content = building / "v1" / "content" / f"{number:06d}.warc"
         content.parent.mkdir(parents=True)
         os.link(loose, content)
-        inventory = _encode_json(
+        inventory = encode_json(
             _make_inventory(number, _digest_file(content), at=at, message=message)
         )
         sidecar = spell_sidecar(inventory)
@@ -115,11 +96,6 @@ def read_promised_digest(root: Path, number: int) -> str:
     """The SHA-512 of the segment file according to the object's inventory."""
     inventory = json.loads((object_path(root, number) / "inventory.json").read_bytes())
     return str(next(iter(inventory["manifest"])))
-
-
-def spell_sidecar(inventory: bytes) -> bytes:
-    """The sidecar of an inventory: its digest and its name."""
-    return f"{hashlib.sha512(inventory).hexdigest()}  inventory.json\n".encode()
 
 
 def find_promise(inventory: Any, number: int) -> str | None:
@@ -161,7 +137,3 @@ def _digest_file(path: Path) -> str:
         while piece := file.read(_CHUNK):
             digest.update(piece)
     return digest.hexdigest()
-
-
-def _encode_json(value: object) -> bytes:
-    return json.dumps(value, indent=2).encode() + b"\n"
