@@ -132,7 +132,7 @@ def test_a_set_that_contains_a_delegated_name_is_touched(
     for at, (one, below) in enumerate(some):
         held = hold(at, one, has_subseries=below)
         if held.delegation.covers(parse(name)):
-            assert may_overlap(held, asked)
+            assert may_overlap(held.delegation, asked)
 
 
 def test_sets_that_share_no_name_are_not_touched() -> None:
@@ -140,9 +140,9 @@ def test_sets_that_share_no_name_are_not_touched() -> None:
     index = DelegationIndex(held)
     touched = [one.order for one in index.list_touching(read_set("hdl:4263537/5*"), DAY)]
     assert touched == [7]
-    assert not may_overlap(held[3], read_set("pdi://oma.eop.gov.us/1994/"))
-    assert not may_overlap(held[3], read_set("pdi://press.oma.eop.gov.us/1993/"))
-    assert may_overlap(hold(0, SETS[1], has_subseries=True), read_set(SETS[4]))
+    assert not may_overlap(held[3].delegation, read_set("pdi://oma.eop.gov.us/1994/"))
+    assert not may_overlap(held[3].delegation, read_set("pdi://press.oma.eop.gov.us/1993/"))
+    assert may_overlap(hold(0, SETS[1], has_subseries=True).delegation, read_set(SETS[4]))
 
 
 def test_readers_prefer_resolvers_and_writers_need_an_authority() -> None:

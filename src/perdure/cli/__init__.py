@@ -85,6 +85,8 @@ _MODULES = {
     "rebuild": "keeping",
     "backup": "keeping",
     "promote": "promoting",
+    "hand-over": "succession",
+    "take-over": "succession",
     "mirror": "mirroring",
     "webhooks": "webhooks",
     "changes": "changes",

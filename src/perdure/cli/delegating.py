@@ -145,6 +145,11 @@ def delegate(
     default="",
     help="The first day, in UTC, on which it holds no more. Default: today.",
 )
+@click.option(
+    "--abandon",
+    is_flag=True,
+    help="End a hand-over that the successor never took over, and never will.",
+)
 @_reason
 @_key
 @_passphrase
@@ -152,6 +157,7 @@ def delegate(
 def undelegate(
     identifier: Identifier,
     effective: str,
+    abandon: bool,
     reason: str,
     key: Path | None,
     passphrase_file: Path | None,
@@ -172,6 +178,7 @@ def undelegate(
             identifier,
             effective=effective,
             reason=reason,
+            is_abandoned=abandon,
             signer=signer,
             by=by or LOCAL,
         )
@@ -196,7 +203,7 @@ def delegations(names: NameSet | None, day: str, every: bool) -> None:
         for one in held:
             if not every and (not one.is_in_force(day) or one.identifier in replaced):
                 continue
-            if names is None or may_overlap(one, names):
+            if names is None or may_overlap(one.delegation, names):
                 by = replaced.get(one.identifier)
                 fields = describe_delegation(one, day) | {"replaced_by": by and str(by)}
                 here().print_answer(fields, _describe_line(one, by))

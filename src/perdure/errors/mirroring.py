@@ -13,6 +13,19 @@ class OriginUnusable(FaultQuoted, UrlQuoted, Unavailable):
     """The origin of a mirror, or another mirror, cannot be reached or gives a wrong answer."""
 
 
+class OriginWithholds(UrlQuoted, Unavailable):
+    """A registry withholds records from a token that needs all of them."""
+
+    reason = "it withholds records"
+    mend = "the token needs the right mirror for everything"
+
+
+class OriginForgot(UrlQuoted, Unavailable):
+    """A registry does not know a change any more that it has just sent."""
+
+    reason = "it no longer knows a change that it sent"
+
+
 class OriginAlters(UrlQuoted, Unavailable):
     """The origin of a mirror sends other bytes than it promised, and no other mirror has them."""
 

@@ -86,6 +86,7 @@ AREAS = (
     "segment_corruption",
     "servers",
     "signing",
+    "succession",
     "tokens",
     "triples",
     "webhooks",

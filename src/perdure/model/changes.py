@@ -88,7 +88,7 @@ class Epoch(msgspec.Struct, frozen=True, kw_only=True):
 
     epoch: int
     reason: str
-    """`created`, `reconstructed`, `numbered`, `rebuild` or `promotion`."""
+    """`created`, `reconstructed`, `numbered`, `rebuild`, `promotion` or `take-over`."""
     previous: ChainHead | None = None
     """The last known change of the previous epoch."""
 

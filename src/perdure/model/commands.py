@@ -318,6 +318,32 @@ class Load(Command, frozen=True, kw_only=True, tag="load"):
     """The revision that the caller saw of the only row; 0 if there was no record."""
 
 
+class AdoptedRevision(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A revision of a record that was handed over, as the predecessor stored it."""
+
+    key: str
+    revision: int
+    text: str
+    """Its line, without places of bytes."""
+    act: str
+    """That of the change here."""
+    contents: tuple[tuple[int, Content], ...] = ()
+    """The contents that it brings, with their versions."""
+
+
+class Adopt(Command, frozen=True, kw_only=True, tag="adopt"):
+    """Takes over records of a predecessor with their history, each revision as it is.
+
+    A revision that is here already is passed over, so the command can be repeated.
+    """
+
+    revisions: tuple[AdoptedRevision, ...] = ()
+    rules: tuple[ReadingRule, ...] = ()
+    """Reading rules of the predecessor. They are set before the revisions."""
+    begins: bool = False
+    """Afterwards, a new epoch begins: this registry assigns the names from now on."""
+
+
 class Outcome(enum.StrEnum):
     CREATED = "created"
     """A new identifier, version, format or location."""
@@ -390,4 +416,6 @@ def list_contents(command: Command) -> tuple[Content, ...]:
             return command.contents
         case Break(content=Content() as content):
             return (content,)
+        case Adopt(revisions=revisions):
+            return tuple(content for one in revisions for _, content in one.contents)
     return ()

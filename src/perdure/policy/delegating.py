@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from perdure.ids import Identifier, scheme_of
 from perdure.ids.name_set import NameSet
-from perdure.model.delegations import HeldDelegation
+from perdure.model.delegations import Delegation, HeldDelegation
 
 
 class DelegationIndex:
@@ -53,7 +53,9 @@ class DelegationIndex:
 
     def list_touching(self, names: NameSet, day: str) -> list[HeldDelegation]:
         """Return the delegations in force that may cover some names of a set, in any order."""
-        return [one for one in self.held if one.is_in_force(day) and may_overlap(one, names)]
+        return [
+            one for one in self.held if one.is_in_force(day) and may_overlap(one.delegation, names)
+        ]
 
     def _list_candidates(self, name: Identifier) -> Iterator[HeldDelegation]:
         series = name.assigned_under if self._by_series else ""
@@ -88,19 +90,19 @@ def choose_hand_over(found: Sequence[HeldDelegation]) -> HeldDelegation | None:
     return first if first is not None and first.delegation.is_hand_over else None
 
 
-def may_overlap(held: HeldDelegation, names: NameSet) -> bool:
+def may_overlap(said: Delegation, names: NameSet) -> bool:
     """Return True unless no name of a set is delegated."""
-    own, asked = held.delegation.names.example, names.example
+    own, asked = said.names.example, names.example
     if not scheme_of(own).has_patterns or not scheme_of(asked).has_patterns:
-        delegated = held.delegation.names
+        delegated = said.names
         return delegated.low < names.end and names.low < delegated.end
     series, wanted = own.assigned_under, asked.assigned_under
-    below = held.delegation.has_subseries and wanted.endswith(f".{series}")
+    below = said.has_subseries and wanted.endswith(f".{series}")
     if own.kind != asked.kind or (series != wanted and not below):
         return False
     spans = [one.assigned_between or _ALWAYS for one in (own, asked)]
-    first = max(spans[0][0], spans[1][0], held.delegation.first_day)
-    last = min(spans[0][1], spans[1][1], held.delegation.last_day or _ALWAYS[1])
+    first = max(spans[0][0], spans[1][0], said.first_day)
+    last = min(spans[0][1], spans[1][1], said.last_day or _ALWAYS[1])
     return first[:4] <= last[:4] if "*" in str(asked) else first <= last
 
 

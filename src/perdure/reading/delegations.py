@@ -25,6 +25,7 @@ from perdure.ids import Identifier, parse
 from perdure.ids.name_set import NameSet
 from perdure.model.assertions import Assertion, read_assertion
 from perdure.model.delegations import Delegation, HeldDelegation, Revocation, read_delegation
+from perdure.model.hand_overs import HandOver, TakeOver, read_act
 from perdure.model.records import Record, Representation
 from perdure.model.references import DELEGATION, WITHDRAWN_DELEGATION
 from perdure.policy.delegating import (
@@ -43,11 +44,19 @@ class _Document(NamedTuple):
     """A document that delegates, or that ends a delegation."""
 
     identifier: Identifier
-    said: Delegation | Revocation | Assertion
+    said: Delegation | Revocation | HandOver | TakeOver | Assertion
     by: str
     at: str
     order: tuple[str, int, int, str]
     """Its time, the place of its change, and its key."""
+
+
+class HeldAct(NamedTuple):
+    """The statement of one side of a hand-over."""
+
+    identifier: Identifier
+    """With format and version."""
+    said: HandOver | TakeOver
 
 
 class Delegations:
@@ -185,8 +194,30 @@ class Delegations:
         """Return the delegation that a name names; None if it names something else."""
         return next((one for one in self.list_all() if name.matches(one.identifier)), None)
 
+    def require_minted_here(self, series: str) -> None:
+        """Raise AnsweredElsewhere if another resolver assigns the names of today of a series."""
+        held = self.find_minting(series)
+        if held is not None:
+            raise make_error(held, parse(f"pdi://{series}/"))
+
+    def find_act(self, about: Identifier) -> HeldAct | None:
+        """Return the newest statement of a hand-over about a document, or None.
+
+        Of a delegation it is that of the predecessor, and of this one that of the successor.
+        """
+        self.load_index()
+        acts = [
+            HeldAct(one.identifier, one.said)
+            for one in sorted(self._list_documents(), key=lambda one: one.order)
+            if isinstance(one.said, HandOver | TakeOver) and _find_subject(one.said) == about
+        ]
+        return acts[-1] if acts else None
+
     # reading
     # -------
+
+    def _list_documents(self) -> list[_Document]:
+        return [one for one in self._documents.values() if one is not None]
 
     def _read_all(self, keys: tuple[str, ...]) -> Iterator[HeldDelegation]:
         """Read the delegations that are new, and note what ended any of them."""
@@ -194,7 +225,7 @@ class Delegations:
             key: self._documents[key] if key in self._documents else self._read_document(key)
             for key in keys
         }
-        said = [one for one in self._documents.values() if one is not None]
+        said = self._list_documents()
         numbered = {
             one.identifier.key: HeldDelegation(
                 identifier=one.identifier,
@@ -223,9 +254,9 @@ class Delegations:
             change = self._records.find_change(key, 1)
         except (Corrupt, PerdureError, IndexError):
             return None
-        said: Delegation | Revocation | Assertion = assertion
+        said: Delegation | Revocation | HandOver | TakeOver | Assertion = assertion
         with suppress(PerdureError):  # a retraction, or written by a later release
-            said = read_delegation(assertion)
+            said = read_act(assertion) or read_delegation(assertion)
         mark = (change.mark.epoch, change.mark.number) if change else (0, 0)
         return _Document(identifier, said, record.by, version.at, (version.at, *mark, key))
 
@@ -236,6 +267,10 @@ class Delegations:
             return record
         first = self._records.list_revisions(key)[0]
         return replace(record, at=first.at, by=first.by)
+
+
+def _find_subject(said: HandOver | TakeOver) -> Identifier:
+    return said.delegation if isinstance(said, HandOver) else said.hand_over
 
 
 def _end_delegations(numbered: dict[str, HeldDelegation], end: _Document) -> None:

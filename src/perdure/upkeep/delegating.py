@@ -11,12 +11,14 @@ would count, before anything is stored.
 
 from __future__ import annotations
 
+import secrets
 from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from perdure.errors.delegations import DelegationMalformed, DelegationUnsigned, NotADelegation
+from perdure.errors.succession import HandOverFinal
 from perdure.ids import Identifier, parse
 from perdure.ids.named_parts import Name
 from perdure.model.commands import Mint, Receipt
@@ -32,7 +34,7 @@ from perdure.model.records import LOCAL
 from perdure.model.timestamps import format_timestamp
 from perdure.registry import Registry
 from perdure.upkeep.asserting import make_assertion_content
-from perdure.upkeep.signing import attach_signature, choose_series, make_statement
+from perdure.upkeep.signing import choose_series, make_statement, plan_attachment
 
 if TYPE_CHECKING:
     from perdure.signing.signers import Signer
@@ -46,15 +48,20 @@ def delegate_names(
     series: str = "",
     by: str = LOCAL,
     once: str | None = None,
+    at_once: bool = False,
 ) -> Receipt:
     """Delegate names to other resolvers. `series` is that of the document.
+
+    `at_once`: names of today, too, of which this registry has given some. The resolver must know
+    all of these names before it gives others.
 
     Raises DelegationUnsigned if the series of the names has a list of allowed signers that does not
     have the key, or if there is no key; UnknownAuthority if the registry has no series.
     """
     example = delegation.names.example
     _check_signer(registry, example, signer)
-    delegation = _settle_first_day(registry, delegation)
+    if not at_once:
+        delegation = _settle_first_day(registry, delegation)
     created = format_timestamp(registry.clock())
     data = write_delegation(delegation, created=created)
     title = f"Delegation of {delegation.names} to {delegation.resolvers[0].base}"
@@ -67,15 +74,21 @@ def revoke_delegation(
     *,
     effective: str = "",
     reason: str = "",
+    is_abandoned: bool = False,
     signer: Signer | None = None,
     by: str = LOCAL,
     once: str | None = None,
 ) -> Receipt:
     """End a delegation from a day on, by default from today. What was before stays as it is.
 
-    Raises NotADelegation, DelegationMalformed if the day is past, or as `delegate_names`.
+    `is_abandoned`: a hand-over that the successor never took over.
+
+    Raises NotADelegation, HandOverFinal, DelegationMalformed if the day is past, or as
+    `delegate_names`.
     """
     held = find_held(registry, name)
+    if not is_abandoned and registry.delegations.find_act(held.identifier) is not None:
+        raise HandOverFinal(identifier=str(held.identifier))
     check_day("effective", effective)
     today = registry.delegations.today
     if effective and effective < today:
@@ -128,12 +141,19 @@ def _settle_first_day(registry: Registry, delegation: Delegation) -> Delegation:
     return delegation
 
 
-def _choose_series(registry: Registry, about: Identifier) -> str:
-    """The series of the document: one that is still minted here. Raises UnknownAuthority."""
+def choose_open_series(registry: Registry, about: Identifier, *, is_final: bool = False) -> str:
+    """The series of the document: one that is still minted here.
+
+    `is_final`: the document ends a hand-over, so it may have the last name of its series.
+
+    Raises UnknownAuthority, or AnsweredElsewhere if no series is minted here any more.
+    """
     first = choose_series(registry, about)
     for one in (first, *registry.settings.series):
         if registry.delegations.find_minting(one) is None:
             return one
+    if not is_final:
+        registry.delegations.require_minted_here(first)
     return first
 
 
@@ -147,9 +167,11 @@ def _store(
     by: str,
     once: str | None,
 ) -> Receipt:
+    if series:
+        registry.delegations.require_minted_here(series)
     receipt = registry.door.execute_command(
         Mint(
-            authority=series or _choose_series(registry, about),
+            authority=series or choose_open_series(registry, about),
             contents=(make_assertion_content(data),),
             metadata={"title": title},
             delegates=True,
@@ -158,10 +180,34 @@ def _store(
         )
     )
     if signer is not None:
-        from perdure.signing.document import join_signature
-
-        named = Name(parse(receipt.identifier))
-        made = make_statement(registry, named, signer.key.fingerprint, "issuer")
-        signed = join_signature(made, signer.sign_statement(made))
-        attach_signature(registry, made.identifier, str(signed).encode(), series=series, by=by)
+        sign_document(registry, parse(receipt.identifier), signer, by, series=series)
     return receipt
+
+
+def sign_document(
+    registry: Registry, name: Identifier, signer: Signer, by: str, *, series: str = ""
+) -> Receipt:
+    """Sign a document of a delegation. Its signature may have the last name of its series.
+
+    Raises as `plan_attachment`.
+    """
+    from perdure.signing.document import join_signature
+
+    made = make_statement(registry, Name(name), signer.key.fingerprint, "issuer")
+    signed = str(join_signature(made, signer.sign_statement(made))).encode()
+    series = series or choose_open_series(registry, made.identifier, is_final=True)
+    planned = plan_attachment(registry, made.identifier, signed, series=series, by=by)
+    if isinstance(planned, Receipt):
+        return planned
+    uid = name_last_document(registry, series)
+    return registry.door.execute_command(replace(planned, delegates=True, uid=uid))
+
+
+def name_last_document(registry: Registry, series: str) -> str | None:
+    """The name of a document that ends a hand-over; None if it may have the next number.
+
+    In a series that was handed over, its successor gives the numbers, so the name is random.
+    """
+    if registry.delegations.find_minting(series) is None:
+        return None
+    return f"hand-over-{secrets.token_hex(8)}"

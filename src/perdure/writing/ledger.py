@@ -331,6 +331,22 @@ class Ledger:
             raise SpooledFileIsPath()
         return self._root / "incoming" / name
 
+    def adopt_line(self, key: str, text: str, revision: int, deed: tuple[str, str]) -> None:
+        """Store a revision of a record as it is. `deed`: the act and the actor."""
+        act, by = deed
+        self._flush_records()
+        if revision == 1:
+            self.journal.add_records([(key, text)], Deed(act, self.now, by))
+        else:
+            self.journal.revise_record(key, text, revision, Deed(act, self.now, by))
+        self._revised = True
+
+    def begin_epoch(self, reason: str, by: str) -> None:
+        """Begin a new epoch after everything that was written so far."""
+        self._flush_records()
+        self.journal.begin_epoch(reason, self.now, by)
+        self._revised = True
+
     def revise_record(
         self,
         identifier: Identifier,

@@ -29,6 +29,7 @@ from perdure.errors.credentials import SignatureReused
 from perdure.errors.naming import UnspeakableValue
 from perdure.errors.processes import CommandFailed
 from perdure.model.commands import (
+    Adopt,
     Alias,
     Answer,
     Assign,
@@ -62,6 +63,7 @@ from perdure.settings import Settings
 from perdure.storage.byte_ports import Bytes
 from perdure.storage.ports import Journal, storage_errors
 from perdure.writing import numbering
+from perdure.writing.adopting import adopt_records
 from perdure.writing.closing import close_days
 from perdure.writing.delegated import Fence, FindFence, check_written_here
 from perdure.writing.entering import Entering
@@ -149,6 +151,12 @@ class Registrar:
         ledger = self._ledger
         if ledger.broken:
             return [ledger.broken] * len(commands)
+        end = _find_delegation(commands)
+        if end < len(commands):  # what follows is judged with it
+            return [
+                *self.execute_commands(commands[:end]),
+                *self.execute_commands(commands[end:]),
+            ]
         try:
             self._look_around()
         except PerdureError as error:
@@ -293,6 +301,8 @@ class Registrar:
                 return self._claim_nonce(command)
             case Restrict():
                 return restrict_reading(self._ledger, command)
+            case Adopt():
+                return adopt_records(self._ledger, command)
         raise TypeError(f"no command: {type(command).__name__}")
 
     # Carrying out
@@ -316,6 +326,15 @@ class Registrar:
         self._ledger.save_token(token, before, command.by)
         outcome = Outcome.CREATED if before is None else Outcome.CHANGED
         return Receipt(outcome=outcome, identifier=token.name)
+
+
+def _find_delegation(commands: Sequence[Command]) -> int:
+    """The place after the first delegation; the end if there is none."""
+    if len(commands) > 1:
+        for place, command in enumerate(commands, 1):
+            if type(command) is Mint and command.delegates:
+                return place
+    return len(commands)
 
 
 def _list_keys(commands: Sequence[Command]) -> list[str]:

@@ -175,6 +175,17 @@ def show_row(mirrored: MirroredChange) -> dict[str, object]:
     return shown | ({"lines": lines} if lines else {})
 
 
+def write_change(mirrored: MirroredChange) -> bytes:
+    """Write a change as `read_rows` reads it: the row, and the lines that are known of it."""
+    change = mirrored.change
+    row = show_row(mirrored)
+    row.pop("lines", None)
+    if mirrored.is_whole and mirrored.epoch is None and change.leaf is None:
+        row |= {"actor": change.actor, "salt": change.salt.hex() if change.salt else None}
+    lines = [{"key": key, "stored": text} for key, text in mirrored.lines]
+    return b"".join(_encode(one) + b"\n" for one in (row, *lines))
+
+
 _MOST_SHOWN = 10  # lines of a change that evidence keeps
 
 
