@@ -14,11 +14,11 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from tests.server.deployment import SERIES
+from tests.server.deployment import SERIES, text
 
 from perdure.formats import OCTETS, detect
 from perdure.ids import parse
-from perdure.model.commands import Restrict, SaveToken
+from perdure.model.commands import Mint, Restrict, SaveToken
 from perdure.model.reading_rules import Access, ReadingRule
 from perdure.model.records import Token
 from perdure.policy.tokens import make_token
@@ -186,3 +186,58 @@ def test_a_worker_knows_the_rules_about_scopes_before_it_listens(
     finally:
         sys.setswitchinterval(before)
     assert known == [True]
+
+
+LISTS = (
+    *(f"/pdi://{SERIES}/", "/{day}/", f"/pdi://{SERIES}/*/*/*/*.text.*"),
+    *("/{day}/?info", "/{day}/?locations", "/{day}/?cite=apa"),
+    *("/uri-res/N2Ls?{day}/*", "/uri-res/N2Ns?{day}/*", "/uri-res/N2C?{day}/*"),
+    *("/sitemap.xml", "/resourcesync/resourcelist.xml", "/resourcesync/changelist.xml"),
+    *("/oai?verb=ListIdentifiers&metadataPrefix=oai_dc", "/feed.atom", "/changes"),
+    *("/{day}/1?cites", f"/annotations/{SERIES}/", "/.well-known/pdi"),
+)
+
+
+def test_lists_that_take_long_delay_nothing_else(tmp_path: Path) -> None:
+    """While threads for lists are busy, all lists wait, and a part of a document does not."""
+    initialise(tmp_path, series=(SERIES,))
+    worker = Worker(tmp_path)
+    mint = Mint(authority=SERIES, contents=(text(b"some text"),))
+    name = worker._registry.door.execute_command(mint).identifier
+    targets = [one.format(day=name.rpartition("/")[0]) for one in LISTS]
+
+    async def ask(target: str) -> int:
+        sent: list[Any] = []
+
+        async def receive() -> Any:
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        async def take(message: Any) -> None:
+            sent.append(message)
+
+        scope = {
+            "type": "http",
+            "method": "GET",
+            "http_version": "1.1",
+            "scheme": "http",
+            "headers": [(b"host", b"a")],
+            "extensions": {EXTENSION: {"raw": target.encode()}},
+        }
+        await worker(scope, receive, take)
+        return int(sent[0]["status"])
+
+    async def run() -> None:
+        go_on = threading.Event()
+        busy = [asyncio.ensure_future(worker._service.read_list(go_on.wait)) for _ in range(8)]
+        lists = {target: asyncio.create_task(ask(target)) for target in targets}
+        try:
+            for _ in range(3):
+                assert await asyncio.wait_for(ask(f"/{name}?part=char=0,4"), 60) == 200
+            assert [target for target, task in lists.items() if task.done()] == []
+        finally:
+            go_on.set()
+        await asyncio.gather(*busy)
+        assert {target: await task for target, task in lists.items()} == dict.fromkeys(targets, 200)
+
+    asyncio.run(run())
+    worker._registry.close()

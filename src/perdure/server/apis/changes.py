@@ -60,14 +60,15 @@ async def list_changes(service: Service, request: Request) -> Answer:
     seconds = min(int(matched[1]), LONGEST_WAIT) if matched else 0
     page = _Page(service, mark, limit, mirror, with_import=asked.get("full") != STORED)
     seen = service.count_changes()
-    body, head = await service.run_cutter(page.write_rows)
+    read = service.read_list if mirror is None else service.run_cutter
+    body, head = await read(page.write_rows)
     if mirror is not None and mirror.covers_all and mark is not None:
         await service.run_cutter(_note_mark, service, mirror.name, mark)
     applied = []
     if not body and seconds and service.waiting_count < MOST_WAITING:
         applied.append((b"preference-applied", b"wait=%d" % seconds))
         await _wait_for_change(service, seen, seconds)
-        body, head = await service.run_cutter(page.write_rows)
+        body, head = await read(page.write_rows)
     if head is not None:
         applied.append((HEAD, f"{head.epoch}.{head.number}".encode()))
     kept = _NO_CACHE if mirror is None else _PRIVATE

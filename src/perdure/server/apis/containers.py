@@ -168,9 +168,9 @@ async def show_container(service: Service, request: Request, series: str) -> Ans
     number = read_number("page", asked["page"], 0, _LAST_PAGE) if "page" in asked else None
     view = _View(service, request, series, with_iris=with_iris)
     if number is not None or "after" in asked:
-        body = await service.run_cutter(view.write_page, number, asked.get("after", ""))
+        body = await service.read_list(view.write_page, number, asked.get("after", ""))
     else:
-        body = await service.run_cutter(view.write_container, minimal)
+        body = await service.read_list(view.write_container, minimal)
     guard_assertions(service, request, view.shown)
     return make_answer(
         HTTPStatus.OK,

@@ -186,7 +186,7 @@ async def _list_dois(service: Service, request: Request) -> Answer:
     low = given.get("page[cursor]", "") or beginning
     if not beginning <= low < end:
         raise CursorForeign()
-    found, following = await service.run_cutter(_list_page, service, request, low, end, size)
+    found, following = await service.read_list(_list_page, service, request, low, end, size)
     members: dict[str, Any] = {"data": found, "meta": {"total": len(found)}, "links": {}}
     if following is not None:
         pairs = {"prefix": prefix, "page[size]": size, "page[cursor]": following}

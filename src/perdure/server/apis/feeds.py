@@ -65,7 +65,7 @@ async def answer_feed(service: Service, request: Request) -> Answer:
     if names is not None and names.has_representations:
         raise PatternNotAllowed(identifier=str(names))
     limit = read_number("limit", given.get("limit", str(USUAL)), 1, MOST)
-    body: bytes = await service.run_cutter(_write_feed, service, request, names, limit)
+    body: bytes = await service.read_list(_write_feed, service, request, names, limit)
     fresh = (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds)
     return make_answer(HTTPStatus.OK, f"{ATOM}; charset=utf-8", body, fresh)
 

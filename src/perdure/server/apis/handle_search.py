@@ -94,7 +94,7 @@ async def list_handles(service: Service, request: Request) -> Answer:
     page = _read_number(given, "page", 0)
     cursor = given.get("cursor") or None
     low = f"{example.key.rpartition('*')[0]}"
-    found: _FoundHandles = await service.run_cutter(
+    found: _FoundHandles = await service.read_list(
         _list_page, service, low, cursor, page * size, size
     )
     members: dict[str, Any] = {}
@@ -193,11 +193,11 @@ async def _search_values(service: Service, request: Request) -> Answer:
     found: _FoundHandles
     reader = find_reader(service, request)
     if exact is not None:
-        found = await service.run_cutter(
+        found = await service.read_list(
             _find_through_index, service, reader, exact, criteria, limit
         )
     else:
-        found = await service.run_cutter(
+        found = await service.read_list(
             _scan_handles, service, reader, criteria, given.get("cursor"), limit
         )
     fields: Fields = [(b"cache-control", b"no-store")]

@@ -62,7 +62,7 @@ async def list_restrictions(service: Service, request: Request) -> Answer:
     limit = read_number("limit", asked.get("limit", str(LIMIT)), 1, MOST)
     cursor = read_number("cursor", asked.get("cursor", "0"), 0, LAST_CURSOR)
     now = auth.current_time(service)
-    found = await service.run_cutter(_select_covered, service, chain, now, cursor, limit + 1)
+    found = await service.read_list(_select_covered, service, chain, now, cursor, limit + 1)
     body: dict[str, Any] = {"restrictions": [_show_rule(one) for one in found[:limit]]}
     if len(found) > limit:
         body["cursor"] = str(found[limit - 1].number)

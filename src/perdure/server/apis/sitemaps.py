@@ -96,7 +96,7 @@ async def show_capabilities(service: Service, request: Request) -> Answer:
 async def _answer(
     service: Service, request: Request, write: Callable[[Service, Request], Answer]
 ) -> Answer:
-    answer: Answer = await service.run_cutter(write, service, request)
+    answer: Answer = await service.read_list(write, service, request)
     return answer
 
 

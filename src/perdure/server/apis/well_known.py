@@ -9,7 +9,6 @@ only some readers may see is named.
 
 from __future__ import annotations
 
-import asyncio
 from http import HTTPStatus
 from importlib.metadata import version
 from urllib.parse import quote
@@ -31,7 +30,7 @@ _ANYBODY = (b"access-control-allow-origin", b"*")
 
 async def show_series(service: Service, request: Request) -> Answer:
     """Answer with the series that are resolved here."""
-    body = await asyncio.to_thread(_write_series, service, request)
+    body = await service.read_list(_write_series, service, request)
     fresh = (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds)
     links = join_links((write_link(CATALOG_PAGE, "api-catalog"),))
     return make_answer(HTTPStatus.OK, "application/json", body, fresh, _ANYBODY, *links)

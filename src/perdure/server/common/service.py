@@ -51,6 +51,7 @@ QUERIES_AT_ONCE = 2
 _CITATIONS = "citations"
 _SEARCHES = "searches"
 _QUOTATIONS = "quotations"
+_LISTERS = 2  # threads; each that computes delays the event loop
 _FOLLOWERS = 8  # threads, each with a chunk of a body that is generated while it is sent
 
 
@@ -81,6 +82,10 @@ class Service:
     """The last change that each mirror has."""
     _cutters: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(_CUTTERS, thread_name_prefix="perdure-cutter")
+    )
+
+    _listers: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(_LISTERS, thread_name_prefix="perdure-list")
     )
 
     _followers: ThreadPoolExecutor = field(
@@ -181,6 +186,14 @@ class Service:
     async def run_cutter(self, work: Callable[..., Any], *arguments: Any) -> Any:
         """Cut or hash in a thread that does no other work, and return the result."""
         return await asyncio.get_running_loop().run_in_executor(self._cutters, work, *arguments)
+
+    async def read_list(self, work: Callable[..., Any], *arguments: Any) -> Any:
+        """Read or write a list of many records in a thread that does nothing else.
+
+        A list may take seconds. In these few threads, lists delay other lists, but no document, no
+        part and little of what the event loop answers.
+        """
+        return await asyncio.get_running_loop().run_in_executor(self._listers, work, *arguments)
 
     async def cut_part(
         self, work: Callable[[Source, Selector], Part], source: Source, selector: Selector

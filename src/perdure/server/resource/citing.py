@@ -85,7 +85,7 @@ async def list_citations(
     """
     wanted = _read_wanted(question)
     reader = resolved.query.reader
-    run = service.find_quotations if asking.FOUND in wanted.rows.kinds else service.run_cutter
+    run = service.find_quotations if asking.FOUND in wanted.rows.kinds else service.read_list
     found = await run(_ask, service, resolved, wanted, reader)
     if isinstance(found, Gone):
         return problems.answer_problem(problems.make_gone_problem(found), request)
@@ -99,7 +99,7 @@ async def list_foreign(service: Service, request: Request, question: Question) -
     if name.names is not None or wanted.direction != "citedby":
         return None
     reader = find_reader(service, request)
-    found = await service.run_cutter(_ask_foreign, service, name.identifier, wanted, reader)
+    found = await service.read_list(_ask_foreign, service, name.identifier, wanted, reader)
     return None if found is None else _show(service, request, found, question, _Way())
 
 

@@ -3,8 +3,8 @@
 How it works: a series, year or month lists the years, months or days in it that have identifiers.
 A day, and every other set, lists identifiers, page by page. The same page answers other questions:
 all locations (`?locations`, N2Ls), all descriptions (`?info`, N2C), all names (N2Ns), and a
-bibliography (`?cite`). The look-ups run in a thread, because a sparse pattern may read many
-records.
+bibliography (`?cite`). All of it runs in threads for lists, because a sparse pattern may read many
+records, and a page has up to a thousand of them to describe.
 
 What must stay true: following `next` from page to page lists every identifier once, whatever is
 minted meanwhile; a set of which nothing is known is 404 for every question.
@@ -13,7 +13,6 @@ minted meanwhile; a set of which nothing is known is 404 for every question.
 
 from __future__ import annotations
 
-import asyncio
 from functools import partial
 from http import HTTPStatus
 from urllib.parse import quote as escape
@@ -30,7 +29,7 @@ from perdure.metadata import load_formats
 from perdure.metadata.citing import join_citations, write_citation
 from perdure.metadata.port import DescribedResource
 from perdure.model.parameters import decode_names
-from perdure.model.queries import Gone, ListingPage
+from perdure.model.queries import Gone, ListingInterval, ListingPage
 from perdure.model.records import IdentifiedRecord, Record
 from perdure.policy.showing import show_to_readers
 from perdure.reading.listing import walk_citable
@@ -98,27 +97,38 @@ async def _list_known(
     once = question.verb not in _ANSWERS  # those are about records  # ruling: urn93-duplicates
     page, limit = await _read_page(service, request, names, question, once=once)
     following = _write_following(request, page, limit, operand)
+    written: Answer = await service.read_list(
+        _write_page, service, request, names, question, about, page, following, sources
+    )
+    return written
+
+
+def _write_page(
+    service: Service,
+    request: Request,
+    names: NameSet,
+    question: Question,
+    about: str,
+    page: ListingPage,
+    following: str | None,
+    sources: list[str],
+) -> Answer:
+    """Answer the question about the names of a page."""
     fresh = (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds)
     damaged = [error.identifier for error in page.damaged]
     if damaged:
         fresh = (b"cache-control", b"no-store")
     if _asks_for_bibliography(question):
-        answer: Answer = await service.run_cutter(
-            _write_bibliography, service, request, names, page, question, following
-        )
-        return answer
+        return _write_bibliography(service, request, names, page, question, following)
     if question.verb == "info" and not names_first(request.accept, "text/html"):
         return _describe_page(service, request, about, page, fresh, following)
     if question.verb == "locations":
-        entries = [
-            lists.ListEntry(one)
-            for one in await asyncio.to_thread(_list_page_urls, service, request, page)
-        ]
+        entries = [lists.ListEntry(one) for one in _list_page_urls(service, request, page)]
     elif question.verb == "names":
-        entries = await asyncio.to_thread(_list_page_names, service, request, page)
+        entries = _list_page_names(service, request, page)
     else:
         has_facts = lists.shows_facts(lists.choose_form(request))
-        entries = await asyncio.to_thread(_list_page, service, request, page, has_facts=has_facts)
+        entries = _list_page(service, request, page, has_facts=has_facts)
     return lists.answer_list(
         request,
         about,
@@ -157,9 +167,11 @@ async def _list_interval(
         raise NothingMatches(identifier=str(names))
     if question.cursor:
         raise ListNotPaged(cursor=question.cursor)
-    interval = await asyncio.to_thread(service.listings.list_interval, names)
+    interval: ListingInterval = await service.read_list(service.listings.list_interval, names)
     fresh = (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds)
-    shown = await asyncio.to_thread(browsing.browse_interval, service, interval)
+    shown: browsing.BrowsedInterval = await service.read_list(
+        browsing.browse_interval, service, interval
+    )
     return lists.answer_list(
         request,
         about,
@@ -184,9 +196,10 @@ async def _read_page(
     if names_first(request.accept, "text/html") and lists.is_page(lists.choose_form(request)):
         usual = min(usual, USUAL)
     limit = min(question.limit or usual, service.settings.page_size)
-    page = await asyncio.to_thread(
+    read_page = partial(
         service.listings.list_page, names, cursor=question.cursor, limit=limit, once=once
     )
+    page: ListingPage = await service.read_list(read_page)
     for error in page.damaged:
         logs.get_log().error("corrupt", detail=str(error))
     return page, limit

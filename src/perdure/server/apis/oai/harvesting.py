@@ -74,7 +74,7 @@ async def answer_harvester(service: Service, request: Request) -> Answer:
         text = form if form.isascii() else ""
     else:
         text = request.target.question or ""
-    body: bytes = await service.run_cutter(_answer, service, request, text)
+    body: bytes = await service.read_list(_answer, service, request, text)
     return make_answer(HTTPStatus.OK, documents.MEDIA_TYPE, body, _NOT_STORED)
 
 
