@@ -10,6 +10,9 @@ A request is about a page of the server or about an identifier; identifiers have
     GET HEAD  /assets/<digest>/<file>                           own.serve_asset
     GET HEAD  /language/<language>                              own.set_language
     GET HEAD  /problems/<code>                                  own.explain_code
+    GET HEAD  /about                                            about.show_about
+    GET HEAD  /docs                                             documentation.show_documentation
+    GET HEAD  /docs/<page>                                      documentation.show_documentation
     GET HEAD  /uri-res/<service>?<uri>                          thttp.ask_service
     GET HEAD  /iiif/<version>/<name>                            iiif.serve_image
     GET HEAD  /iiif/<version>/<name>/info.json                  iiif.serve_image
@@ -31,6 +34,7 @@ A request is about a page of the server or about an identifier; identifiers have
     GET HEAD  /.well-known/pdi                                  well_known.show_series
     GET HEAD  /.well-known/api-catalog                          well_known.show_catalog
     GET HEAD  /openapi.json                                     table.publish_openapi
+    GET HEAD  /api                                              table.show_interface
     GET HEAD  /search?q=<words>                                 searching.search_documents
     GET HEAD  /search.atom?q=<words>                            searching.search_documents
     GET HEAD  /opensearch.xml                                   searching.describe_search
@@ -136,10 +140,12 @@ from perdure.server.common.answers import Answer, begin_answer, keep_private, se
 from perdure.server.common.cold_reads import ColdReads
 from perdure.server.common.conditions import add_entity_tag, settle_conditions
 from perdure.server.common.content_coding import agree_coding, choose_coding, encode_answer
+from perdure.server.common.negotiate import names_first
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.fast.taskless import TasklessWrites
 from perdure.server.pages.framing import load_frame
+from perdure.server.pages.repairs import list_neighbours
 from perdure.server.protocol.asgi import Receive, Scope, Send
 from perdure.server.protocol.doctor import make_echo_answer
 from perdure.server.resource import proxying
@@ -230,10 +236,18 @@ class Application:
         except AnsweredElsewhere as error:
             return await self._answer_elsewhere(request, error)
         except PerdureError as error:
-            return problems.answer_problem(problems.log_problem(error, request.method), request)
+            return await self._answer_error(request, error)
         except asyncio.CancelledError:  # only by uvicorn, when the time of a graceful stop is up
             stopped = Stopping(task="this request")
             return problems.answer_problem(problems.log_problem(stopped, request.method), request)
+
+    async def _answer_error(self, request: Request, error: PerdureError) -> Answer:
+        """Answer an error; a page shows which names are near one that is not known."""
+        problem = problems.log_problem(error, request.method)
+        near = None
+        if problem.status == HTTPStatus.NOT_FOUND and names_first(request.accept, "text/html"):
+            near = await asyncio.to_thread(list_neighbours, self._service.listings, error)
+        return problems.answer_problem(problem, request, near)
 
     @staticmethod
     def _agree_coding(request: Request, answer: Answer) -> None:

@@ -37,6 +37,7 @@ from perdure.server.common import logs
 from perdure.server.common.answers import Answer, Fields, clean_value, escape_uri, make_answer
 from perdure.server.common.negotiate import choose_type
 from perdure.server.common.request import Request
+from perdure.server.pages.repairs import Neighbours, find_typed
 from perdure.server.pages.trail import find_page_of
 from perdure.server.protocol.head import REFUSALS, make_title
 from perdure.server.protocol.limits import DAY, write_rate_fields
@@ -240,8 +241,10 @@ def no_such_page(path: str) -> Problem:
     )
 
 
-def answer_problem(problem: Problem, request: Request) -> Answer:
-    """Answer with the problem, as JSON or as a page."""
+def answer_problem(
+    problem: Problem, request: Request, neighbours: Neighbours | None = None
+) -> Answer:
+    """Answer with the problem, as JSON or as a page, which shows the neighbours of its name."""
     vary = (b"vary", b"accept")
     if problem.code == errors.MirrorReadOnly.code:
         problem = _lead_to_origin(problem, request)
@@ -254,6 +257,8 @@ def answer_problem(problem: Problem, request: Request) -> Answer:
             problem=problem,
             members=said,
             page=page,
+            typed=find_typed(request.target, problem.code),
+            neighbours=neighbours,
             title=make_title(problem.code),
         )
         return pages.make_page(problem.status, body, *problem.fields, vary)

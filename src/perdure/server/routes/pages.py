@@ -8,7 +8,7 @@ from __future__ import annotations
 from perdure import errors
 from perdure.server.apis import iiif, thttp
 from perdure.server.common.metrics import CONTENT_TYPE as METRICS
-from perdure.server.pages import own
+from perdure.server.pages import about, documentation, own
 from perdure.server.pages.languages import LANGUAGES
 from perdure.server.routes.archived import ARCHIVED
 from perdure.server.routes.harvesting import HARVESTING
@@ -184,6 +184,57 @@ OWN = (
             ),
         ),
         answers=(AnswerShape(status=200, text="A page.", content={"text/html": None}),),
+        problems=(errors.NotFound,),
+    ),
+)
+
+INFORMATION = (
+    Route(
+        methods=_GET,
+        pattern="/about",
+        handler=about.show_about,
+        operation="showAbout",
+        text="who runs this resolver, its series and schemes, and its feeds",
+        section="pages",
+        answers=(
+            AnswerShape(
+                status=200, text="The description.", content={JSON: _ENTITY, "text/html": None}
+            ),
+        ),
+    ),
+    Route(
+        methods=_GET,
+        pattern="/docs",
+        handler=documentation.show_documentation,
+        operation="listDocumentation",
+        text="the documentation of the running version",
+        section="pages",
+        answers=(AnswerShape(status=200, text="A page.", content={"text/html": None}),),
+    ),
+    Route(
+        methods=_GET,
+        pattern="/docs/{page}",
+        handler=documentation.show_documentation,
+        operation="readDocumentation",
+        text="a page of the documentation, such as `reference/http`; with `.md`, its source",
+        shown="/docs/<page>",
+        section="pages",
+        parameters=(
+            Parameter(
+                name="page",
+                place="path",
+                text="the path of a page",
+                schema=WORD,
+                required=True,
+                listed=False,
+                example="reference/http",
+            ),
+        ),
+        answers=(
+            AnswerShape(
+                status=200, text="The page.", content={"text/html": None, "text/markdown": TEXT}
+            ),
+        ),
         problems=(errors.NotFound,),
     ),
 )
@@ -366,4 +417,4 @@ IIIF = (
     ),
 )
 
-PAGES = (*OWN, *THTTP, *IIIF, *ARCHIVED, *HARVESTING, *WELL_KNOWN)
+PAGES = (*OWN, *INFORMATION, *THTTP, *IIIF, *ARCHIVED, *HARVESTING, *WELL_KNOWN)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from http import HTTPStatus
 
 import msgspec
 
+from perdure.server import pages
 from perdure.server.common.answers import Answer, make_answer, make_empty_answer
 from perdure.server.common.conditions import has_already
 from perdure.server.common.request import Request
@@ -19,6 +20,7 @@ from perdure.server.routes.foreign import FOREIGN
 from perdure.server.routes.model import JSON, TEXT, AnswerShape, Route
 from perdure.server.routes.names import NAME_ROUTES, SHARED
 from perdure.server.routes.openapi import describe_interface
+from perdure.server.routes.overview import RouteGroup, group_routes
 from perdure.server.routes.pages import PAGES
 from perdure.server.routes.searching import SEARCHING
 from perdure.server.routes.triples import TRIPLES
@@ -61,7 +63,31 @@ _OPENAPI = Route(
     ),
 )
 
-_PAGE_ROUTES = (*PAGES, _OPENAPI, *SEARCHING, *TRIPLES, *APIS, *FOREIGN)
+
+async def show_interface(_service: Service, request: Request) -> Answer:
+    """Show this table to people."""
+    body = pages.render_page(
+        request.frame, "api.html", groups=_group_routes(), base=request.base_url
+    )
+    return pages.make_page(HTTPStatus.OK, body, (b"cache-control", b"public, max-age=3600"))
+
+
+@cache
+def _group_routes() -> tuple[RouteGroup, ...]:
+    return group_routes(ROUTES)
+
+
+_INTERFACE = Route(
+    methods=("GET", "HEAD"),
+    pattern="/api",
+    handler=show_interface,
+    operation="showInterface",
+    text="this interface as a page: every request, its parameters and its answers",
+    section="pages",
+    answers=(AnswerShape(status=200, text="The page.", content={"text/html": None}),),
+)
+
+_PAGE_ROUTES = (*PAGES, _OPENAPI, _INTERFACE, *SEARCHING, *TRIPLES, *APIS, *FOREIGN)
 
 
 def _share_methods(routes: Sequence[Route]) -> Iterator[Route]:
