@@ -40,6 +40,8 @@ _READ_FIELD = re.compile(
 )
 _OF_EVERY_MESSAGE = {
     "accept-encoding",
+    "origin",
+    "sec-fetch-site",
     "authorization",
     "cache-control",  # of an answer
     "connection",
@@ -159,11 +161,17 @@ def test_every_problem_is_told(document: dict[str, Any]) -> None:
         assert problems.JSON in responses[f"Problem{status}"]["content"]
 
 
+_OPEN_FORMS = ("/oai", "/sparql", "/webmention", "/sign-in", "/sign-out")
+"""Pages to which anyone may post: they write nothing to the registry."""
+
+
 def test_everything_that_needs_a_right_says_so(document: dict[str, Any]) -> None:
-    assert set(document["components"]["securitySchemes"]) == {"bearer", "basic", "signature"}
+    assert set(document["components"]["securitySchemes"]) == {
+        *("bearer", "basic", "session", "signature"),
+    }
     for pattern, item in document["paths"].items():
         for method, operation in item.items():
-            only_reads = "handles" in pattern or pattern in ("/oai", "/sparql", "/webmention")
+            only_reads = "handles" in pattern or pattern in _OPEN_FORMS
             writes = method in ("put", "delete") or (method == "post" and not only_reads)
             security = operation.get("security", [{}])
             assert ({} not in security) or not writes, (method, pattern)

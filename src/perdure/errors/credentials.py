@@ -182,6 +182,18 @@ class SessionEnded(Unauthenticated):
 # ------
 
 
+class OriginForeign(Forbidden):
+    """A form was sent by a page of another server, or by a program that names no page."""
+
+    who: str = "a page of another server"
+    origin: str
+    expected: str
+
+    @property
+    def needed(self) -> str:
+        return f"a form of this server, opened at {self.expected}"
+
+
 class RightMissing(Forbidden):
     """The caller does not have a right; `needed` is the right, as tokens write it."""
 

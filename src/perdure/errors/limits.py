@@ -397,6 +397,20 @@ class OperationsTooMany(TooLarge):
     unit = "operations"
 
 
+class FilesTooMany(TooLarge):
+    """A form has too many files."""
+
+    what = "the number of files in one form"
+    unit = "files"
+
+
+class DraftsTooMany(TooLarge):
+    """A token has too many deposits under way."""
+
+    what = "the number of deposits under way"
+    unit = "deposits"
+
+
 class SecretsTooMany(TooLarge):
     """A request seals too many secrets."""
 

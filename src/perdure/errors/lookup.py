@@ -142,6 +142,16 @@ class NoSuchToken(NotFound):
         return "list the tokens with 'perdure token list', or with GET /tokens over HTTP"
 
 
+class DraftUnknown(NotFound):
+    """No deposit under way has this number, or another token began it."""
+
+    def problem(self) -> str:
+        return f"not found: no deposit {quote(self.identifier)} is under way"
+
+    def repair(self) -> str:
+        return "open /deposit, which lists those of your token; they end after half a day"
+
+
 class NoSuchArchiveFile(NotFound):
     """No archive file of this name was added here."""
 

@@ -206,6 +206,18 @@ class ListNotPaged(InvalidRequest):
         return f"cursor {quote(self.cursor)}"
 
 
+class FormNotMultipart(InvalidRequest):
+    """A form with files has another media type than `multipart/form-data`."""
+
+    kind: str
+    reason = "files are sent as multipart/form-data, with a boundary of at most 70 characters"
+    rule = "RFC 7578"
+
+    @property
+    def what(self) -> str:
+        return f"the form of type {quote(self.kind)}"
+
+
 class CursorNotNumber(InvalidRequest):
     """The cursor of a collection is not the number of a member."""
 

@@ -40,6 +40,13 @@ A request is about a page of the server or about an identifier; identifiers have
     GET HEAD  /opensearch.xml                                   searching.describe_search
     GET HEAD  /sparql?query=<query>                             triples.answer_sparql
     POST      /sparql                                           triples.answer_sparql
+    GET HEAD  /sign-in                                          signing_in.sign_in
+    POST      /sign-in                                          signing_in.sign_in
+    POST      /sign-out                                         signing_in.sign_out
+    GET HEAD  /deposit                                          depositing.show_desk
+    POST      /deposit                                          depositing.show_desk
+    GET HEAD  /deposit/<draft>                                  depositing.show_draft
+    POST      /deposit/<draft>                                  depositing.show_draft
     GET HEAD  /api/handles/<handle>                             handles.serve_handle
     POST      /api/handles/<handle>                             handles.serve_handle
     PUT       /api/handles/<handle>                             handles.serve_handle

@@ -30,6 +30,7 @@ from perdure.reading.resolve import ReadDoor
 from perdure.reading.resolved import Resolved
 from perdure.registry import Registry
 from perdure.server.common.bearers import Bearers
+from perdure.server.common.desk_sessions import DeskSessions
 from perdure.server.common.indexes import ReaderIndexes
 from perdure.server.common.metrics import Metrics
 from perdure.server.common.passwords import Passwords
@@ -77,6 +78,7 @@ class Service:
     """Searches the registry."""
     search_wanted: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when someone searches, so that the index is made at once."""
+    desk_sessions: DeskSessions = field(init=False)
     sessions: Sessions = field(init=False)
     mirror_marks: MirrorMarks = field(init=False)
     """The last change that each mirror has."""
@@ -101,6 +103,9 @@ class Service:
     def __post_init__(self) -> None:
         object.__setattr__(self, "searching", Searching(self.registry))  # frozen for all others
         object.__setattr__(self, "sessions", Sessions(self.registry.root))
+        clock = self.registry.clock
+        desk_sessions = DeskSessions(self.registry.root, lambda: clock().timestamp())
+        object.__setattr__(self, "desk_sessions", desk_sessions)
         object.__setattr__(self, "mirror_marks", MirrorMarks(self.registry.root))
 
     @property

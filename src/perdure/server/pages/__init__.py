@@ -50,15 +50,20 @@ def make_page(
     *fields: tuple[bytes, bytes],
     has_script: bool = False,
     in_frames: bool = False,
+    has_writes: bool = False,
 ) -> Answer:
-    """Make an answer with a page as its body. `in_frames` lets our own pages contain it."""
+    """Make an answer with a page as its body. `in_frames` lets our own pages contain it.
+
+    `has_writes`: its forms write, so browsers must name their origin, which they send as `null`
+    for a page without a referrer (Fetch Standard, "append a request Origin header").
+    """
     return make_answer(
         status,
         HTML,
         body,
         (b"content-security-policy", _write_policy(has_script=has_script, in_frames=in_frames)),
         (b"x-content-type-options", b"nosniff"),
-        (b"referrer-policy", b"no-referrer"),
+        (b"referrer-policy", b"same-origin" if has_writes else b"no-referrer"),
         *(one for one in fields if one[0] != b"vary"),
         _write_vary(*(value for name, value in fields if name == b"vary"), in_frames=in_frames),
     )

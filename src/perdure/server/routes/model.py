@@ -49,6 +49,7 @@ class Security(enum.StrEnum):
     BEARER = "bearer"
     SIGNATURE = "signature"
     BASIC = "basic"
+    SESSION = "session"
 
 
 class Parameter(msgspec.Struct, frozen=True, kw_only=True):

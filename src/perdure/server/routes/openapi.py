@@ -49,6 +49,13 @@ _SECURITY: dict[Security, dict[str, str]] = {
         "description": "The user is the index and handle of an administrator "
         "(`300%3A21.T14999/ADMIN`), with the password; or any user, with a token as the password.",
     },
+    Security.SESSION: {
+        "type": "apiKey",
+        "in": "cookie",
+        "name": "desk",
+        "description": "A session of the pages for depositors, begun by POST /sign-in. Under TLS "
+        "the cookie is called `__Host-desk`. Other routes do not read it.",
+    },
     Security.SIGNATURE: {
         "type": "apiKey",
         "in": "header",

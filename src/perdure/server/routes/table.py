@@ -16,6 +16,7 @@ from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.common.target_kinds import TargetKind
 from perdure.server.routes.apis import APIS
+from perdure.server.routes.desk import DESK
 from perdure.server.routes.foreign import FOREIGN
 from perdure.server.routes.model import JSON, TEXT, AnswerShape, Route
 from perdure.server.routes.names import NAME_ROUTES, SHARED
@@ -87,7 +88,7 @@ _INTERFACE = Route(
     answers=(AnswerShape(status=200, text="The page.", content={"text/html": None}),),
 )
 
-_PAGE_ROUTES = (*PAGES, _OPENAPI, _INTERFACE, *SEARCHING, *TRIPLES, *APIS, *FOREIGN)
+_PAGE_ROUTES = (*PAGES, _OPENAPI, _INTERFACE, *SEARCHING, *TRIPLES, *DESK, *APIS, *FOREIGN)
 
 
 def _share_methods(routes: Sequence[Route]) -> Iterator[Route]:
