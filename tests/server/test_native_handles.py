@@ -277,8 +277,10 @@ def test_unknown_withdrawn_and_closed_handles(native: NativeSite) -> None:
     assert native.ask_udp(make_request(closed)).code == 1
     native.site.do(Restrict(rule=ReadingRule(about=f"hdl:{closed}", access=Access.CLOSED)))
     reply = native.ask_udp(make_request(closed))
-    assert reply.code != 1
+    assert reply.code == 401  # RC_ACCESS_DENIED; the REST API says the same
     assert b"example.org" not in reply.body
+    rest = json.loads(native.site.get(f"/api/handles/{closed}").body)
+    assert rest["responseCode"] in (401, 402)
     assert native.ask_udp(make_request(f"{PREFIX}/nothing")).code == 100
     assert native.ask_udp(make_request("20.500.99999/x")).code == 301
     assert native.ask_udp(make_request("no handle")).code == 102

@@ -141,12 +141,17 @@ def write_answer(
     return make_answer(status, kind, body, *fields)
 
 
+def find_code(error: PerdureError) -> HandleCode:
+    """Return the response code of an error."""
+    return next(_OF_ERRORS[kind] for kind in type(error).__mro__ if kind in _OF_ERRORS)
+
+
 def answer_error(
     error: PerdureError, handle: str | None, method: str, form: AnswerForm = PLAIN
 ) -> Answer:
     """Answer with an error, and log it if it concerns the operator."""
     problem = problems.log_problem(error, method)
-    code = next(_OF_ERRORS[kind] for kind in type(error).__mro__ if kind in _OF_ERRORS)
+    code = find_code(error)
     status = STATUS[code]
     if code in (HandleCode.NOT_SUPPORTED, HandleCode.INVALID_VALUE, HandleCode.ERROR):
         status = problem.status  # more specific: 409, 413

@@ -2,7 +2,7 @@
 
 How it works: a resolution is the same question as a GET of `/api/handles/…`, and the functions of
 that interface list the values. Answers that no reading rule decided are kept, by the octets of the
-request, until the next change.
+request, until the next change, or for a minute.
 
 What must stay true: only values that everyone may read are written; a message that is itself an
 answer is never answered, so that two servers cannot answer each other.
@@ -16,11 +16,13 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from perdure.errors import MalformedIdentifier, NotFound, PerdureError
+from perdure.errors.delegations import AnsweredElsewhere
 from perdure.model.queries import Query, Reader, Want
 from perdure.model.records import Value
 from perdure.policy.handles import names
 from perdure.policy.handles.values import is_shown
 from perdure.registry import Registry
+from perdure.server.apis import handle_codes
 from perdure.server.apis.handle_codes import HandleCode
 from perdure.server.apis.handles import list_handle_values, select_values
 from perdure.server.native import value_bytes, wire
@@ -30,6 +32,7 @@ from perdure.storage.generation import Generation
 
 _MOST_KEPT = 20_000
 _LONGEST_KEPT = 8192  # octets
+_KEPT_SECONDS = 60
 _SIGNED_SECONDS = 12 * 3600
 """Seconds for which a signed answer is valid."""
 
@@ -59,7 +62,8 @@ class Answerer:
         self._key = key
         self._clock = clock
         self._generation = Generation(registry.root)
-        self._count = -1
+        self._state = (-1, 0)
+        """The count of changes and the minute of the kept answers: delegations have a first day."""
         self._kept: dict[tuple[bool, bytes], NativeAnswer] = {}
         """By what decides an answer: whether the client knows SHA-256, and the request."""
 
@@ -71,10 +75,10 @@ class Answerer:
 
         Return None if it must not be answered. Raises MalformedMessage if it is not even a header.
         """
-        count = self._generation.change_count
-        if count != self._count:
+        state = (self._generation.change_count, int(self._clock()) // _KEPT_SECONDS)
+        if state != self._state:
             self._kept.clear()
-            self._count = count
+            self._state = state
         asked = (envelope.knows_sha256, message)
         kept = self._kept.get(asked)
         if kept is not None:
@@ -113,8 +117,11 @@ class Answerer:
             values, may_keep = self._find_values(asked, address)
         except MalformedIdentifier as error:
             return HandleCode.INVALID_HANDLE, error.problem().encode(), True
-        except PerdureError:
-            return HandleCode.ERROR, b"the handle cannot be resolved now", False
+        except PerdureError as error:
+            code = handle_codes.find_code(error)
+            # no client can authenticate here, so none must try to
+            is_closed = code == HandleCode.AUTHENTICATION_NEEDED
+            return HandleCode.FORBIDDEN if is_closed else code, b"", False
         if isinstance(values, HandleCode):
             return values, b"", may_keep
         if not values:
@@ -139,6 +146,8 @@ class Answerer:
         unknown = HandleCode.NOT_FOUND if is_home else HandleCode.NOT_HOME
         try:
             resolved = self._registry.reading.resolve(query)
+        except AnsweredElsewhere:
+            return HandleCode.NOT_HOME, False
         except NotFound:
             return unknown, not self._registry.reading.rules.refresh()
         may_keep = resolved.guard is None
