@@ -14,8 +14,16 @@ import pytest
 from jinja2 import nodes
 from tests.server.deployment import Deployment, resource, text
 
+from perdure.archives.pwid.verdict import CaptureVerdict
+from perdure.model.verdicts import Verdict
+from perdure.policy.assertion_scope import AssertionScope
+from perdure.server.common import problems
+from perdure.server.pages import vocabulary
 from perdure.server.pages.languages import CATALOGUES, LANGUAGES
+from perdure.server.protocol.head import make_title
+from perdure.signing.verdict import SignatureVerdict
 from perdure.upkeep.linkcheck.verdict import LinkVerdict
+from perdure.upkeep.searching.asking import PLACES
 
 sys.path.append(str(Path(__file__).parents[2] / "tools"))
 import translations
@@ -154,17 +162,51 @@ def test_catalogues_are_up_to_date() -> None:
         assert compiled == translations.compile_source(catalogue), "run make translations"
 
 
-def test_words_of_the_code_are_in_the_vocabulary() -> None:
-    from perdure.server.pages.vocabulary import HEALTH
+_VALUES = re.compile(r"%\([a-z_]+\)s")
+_TAGS = re.compile(r"<[^>]*>")
 
-    assert set(HEALTH) == {str(one) for one in LinkVerdict}
+
+@pytest.mark.parametrize("language", OTHERS)
+def test_every_text_has_a_translation(language: str) -> None:
+    """With the values and the markup of the text itself, and in all its plural forms."""
+    for one in translations.read_source(language):
+        texts = [one.id] if isinstance(one.id, str) else list(one.id)
+        strings = [one.string] if isinstance(one.string, str) else list(one.string or ())
+        if not texts[0]:
+            continue
+        assert not one.fuzzy, texts
+        assert len(strings) == len(texts), texts
+        for string in strings:
+            assert string, texts
+            for pattern in (_VALUES, _TAGS):
+                assert sorted(pattern.findall(string)) == sorted(pattern.findall(texts[-1])), texts
+
+
+@pytest.mark.parametrize(("language", "words"), [("de", "Dokument öffnen"), ("da", "Citér")])
+def test_a_page_is_in_the_language(site: Deployment, name: str, language: str, words: str) -> None:
+    page = site.get(f"/{name}?landing", HTML, f"Accept-Language: {language}").body.decode()
+    assert words in page
+    for text_of_ours in ("Get the document", "Cite<", "Versions<", "For programs", "Search<"):
+        assert text_of_ours not in page
+
+
+def test_words_of_the_code_are_in_the_vocabulary() -> None:
+    """All words that the code can give are listed, so that none is forgotten."""
+    assert set(vocabulary.HEALTH) == {str(one) for one in LinkVerdict}
+    assert set(vocabulary.SIGNATURES) == {str(one) for one in SignatureVerdict}
+    assert set(vocabulary.CITATIONS) == {str(one) for one in Verdict}
+    assert set(vocabulary.SCOPES) == {str(one) for one in AssertionScope}
+    assert set(vocabulary.CAPTURES) == {one.value for one in CaptureVerdict}
+    assert set(vocabulary.PLACES) == set(PLACES)
+    titles = {make_title(code) for code in problems.list_explanations()}
+    assert set(vocabulary.PROBLEMS) <= titles
 
 
 class Visible(HTMLParser):
     """Collects what a reader sees or hears of a template, without what is marked."""
 
     _SPOKEN = frozenset(("alt", "aria-label", "placeholder", "title"))
-    _SILENT = frozenset(("code", "script"))
+    _SILENT = frozenset(("bdi", "code", "script", "time"))
 
     def __init__(self) -> None:
         super().__init__()

@@ -18,8 +18,51 @@ STATUSES = ("held", "located", "reserved", "described", "broken", "withdrawn", "
 """The statuses of a record (`perdure.model.records`), and of one that a list may not describe."""
 HEALTH = ("ok", "moved", "dead", "soft-404", "drift", "unreachable", "refused")
 """The verdicts of a check of locations (`perdure.upkeep.linkcheck.verdict`)."""
+FACTS = (
+    *("Title", "Creator", "Contributor", "Publisher", "Year", "Date", "Kind", "Language"),
+    *("Subject", "Edition", "Rights", "Also known as", "Related", "Funding", "Description"),
+)
+"""The names of statements of a description (`perdure.server.resource.facts`)."""
+SIGNATURES = (
+    *("valid", "wrong", "other-use", "moved", "altered", "unverifiable", "unknown-key"),
+    *("not-yet-valid", "expired", "revoked"),
+)
+"""The verdicts on a signature (`perdure.signing.verdict`)."""
+CITATIONS = (
+    *("verbatim", "reflowed", "same-words", "transcluded", "referenced", "altered"),
+    *("elsewhere", "absent", "unverifiable"),
+)
+"""The verdicts on a citation (`perdure.model.verdicts`)."""
+SCOPES = ("same", "part", "overlapping", "whole", "set")
+"""The scopes of an assertion (`perdure.policy.assertion_scope`)."""
+CAPTURES = (
+    *("exact", "same second, other URI", "nearest", "absent", "closed but known", "moved"),
+    "unverified",
+)
+"""The verdicts on a PWID (`perdure.archives.pwid.verdict`)."""
+COVERAGES = (
+    *("the single archived element", "with everything that belongs to the page"),
+    *("with everything below it", "with everything on its host"),
+    *("the definition of a collection", "an image of it", "a recording of it", "something else"),
+)
+"""The meanings of the coverages of a PWID (`perdure.server.apis.pwids`)."""
+PLACES = ("text", "title", "metadata")
+"""The places to search in (`perdure.upkeep.searching.asking`)."""
+LOCATION = ("format", "language", "region", "role")
+"""The attributes of a location."""
+PROBLEMS = (
+    *("Embargoed", "Forbidden", "Gone", "Invalid request", "Malformed identifier"),
+    *("Method not allowed", "No location", "No such page", "No such version", "Not acceptable"),
+    *("Not found", "Part check failed", "Part not found", "Part not supported"),
+    *("Part out of range", "Too many requests", "Unauthenticated", "Unavailable for legal reasons"),
+    "Unknown scheme",
+)
+"""The titles of problems that readers meet; those of writers and operators remain English."""
+MEMBERS = ("asked", "contact", "identifier", "offered", "reason", "versions")
+"""Names of members of problems."""
 
 
 def list_words() -> Iterator[str]:
     """List all words, each once."""
-    yield from dict.fromkeys(chain(STATUSES, HEALTH, MONTHS))
+    groups = (STATUSES, HEALTH, FACTS, SIGNATURES, CITATIONS, SCOPES, CAPTURES, COVERAGES, MONTHS)
+    yield from dict.fromkeys(chain(*groups, PLACES, LOCATION, PROBLEMS, MEMBERS))
