@@ -59,6 +59,7 @@ from perdure.server.resource import (
     signposting,
 )
 from perdure.server.resource.describing import make_public_record, make_record_etag, tag_shown
+from perdure.server.resource.page_metadata import list_page_metadata
 from perdure.upkeep.linkcheck.verdict import LinkFinding
 
 _FORMS = ("application/json", "text/html")
@@ -120,6 +121,7 @@ async def show_landing_page(
         **_shorten_lists(shown, findings),
         formats=[(one.title, one.name) for one in metadata.load_formats().values()],
         head=[row for row in rows if row.anchor == rows[0].anchor and row.rel != "item"],
+        metadata=list_page_metadata(what, rows[0].anchor),
         jsonld=Markup(_escape_json(about)),  # noqa: S704  (no "<" is left in it)
     )
     links = join_links(
@@ -131,6 +133,7 @@ async def show_landing_page(
 def _link_questions(url: str, *, is_held: bool, is_gone: bool) -> dict[str, str]:
     """The addresses of questions about the name, for the links of the page."""
     return {
+        "canonical": append_question(url, "landing"),
         "get_url": append_question(url, "bytes") if is_held else url,
         "asserted_url": append_question(url, "assertions"),
         "cited_url": "" if is_gone else append_question(url, "citedby"),
