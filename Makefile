@@ -105,9 +105,9 @@ $(PEERS)/OAI-PMH.xsd: $(PEERS)/.installed tools/oai-schema
 $(ORACLES)/.installed: tools/oracles/package-lock.json
 	@mkdir -p $(ORACLES) && cp tools/oracles/package.json tools/oracles/package-lock.json $(ORACLES)
 	@if ! command -v node >/dev/null || ! command -v npm >/dev/null; then \
-	  echo "node and npm are not here, so citeproc-js and parse5 are not asked (their earlier answers stand in vectors/), and ReplayWeb.page is not tried."; \
+	  echo "node and npm are not here, so citeproc-js and parse5 are not asked (their earlier answers stand in vectors/), and ReplayWeb.page, axe-core and the Nu validator are not tried."; \
 	elif npm ci --silent --no-audit --no-fund --prefix $(ORACLES); then touch $@; \
-	else echo "npm could not install citeproc-js, parse5 and ReplayWeb.page: earlier answers stand in vectors/."; fi
+	else echo "npm could not install citeproc-js, parse5, ReplayWeb.page, axe-core and the Nu validator: earlier answers stand in vectors/."; fi
 
 clean:  ## removes what was installed and made here
 	rm -rf $(VENV) $(PEERS) $(ORACLES) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage

@@ -9,6 +9,7 @@ A request is about a page of the server or about an identifier; identifiers have
     GET HEAD  /metrics                                          own.report_metrics
     GET HEAD  /assets/<digest>/<file>                           own.serve_asset
     GET HEAD  /language/<language>                              own.set_language
+    GET HEAD  /patterns                                         own.show_patterns
     GET HEAD  /problems/<code>                                  own.explain_code
     GET HEAD  /about                                            about.show_about
     GET HEAD  /docs                                             documentation.show_documentation

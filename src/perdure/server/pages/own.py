@@ -206,6 +206,12 @@ async def set_language(_service: Service, request: Request) -> Answer:
     )
 
 
+async def show_patterns(_service: Service, request: Request) -> Answer:
+    """Show each component of the pages, with the settings of this server and in each language."""
+    body = pages.render_page(request.frame, "patterns.html", trail=[("pdi://example.us/", "/")])
+    return pages.make_page(HTTPStatus.OK, body, _DAY)
+
+
 async def explain_code(_service: Service, request: Request) -> Answer:
     """Explain an error code. The address of this page is the `type` of its problems."""
     code = request.target.text.partition("/")[2]

@@ -168,6 +168,15 @@ OWN = (
     ),
     Route(
         methods=_GET,
+        pattern="/patterns",
+        handler=own.show_patterns,
+        operation="showPatterns",
+        text="each component of the pages, with the colour, the logo and the language in use",
+        section="pages",
+        answers=(AnswerShape(status=200, text="A page.", content={"text/html": None}),),
+    ),
+    Route(
+        methods=_GET,
         pattern="/problems/{code}",
         handler=own.explain_code,
         operation="explainProblem",
