@@ -10,11 +10,22 @@ from typing import Any
 from urllib.parse import quote, urljoin
 from xml.etree import ElementTree
 
+import lxml.html
 import pytest
-from tests.server.deployment import SERIES, Deployment, deployed, resource, text
+from tests.server.deployment import (
+    OTHER_SERIES,
+    SERIES,
+    Deployment,
+    deployed,
+    resource,
+    text,
+    today,
+)
 
 from perdure.ids import parse
-from perdure.model.commands import Describe, Withdraw
+from perdure.model.commands import Describe, Register, Restrict, Withdraw
+from perdure.model.reading_rules import Access, ReadingRule
+from perdure.model.records import Location
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 OPENSEARCH = "{http://a9.com/-/spec/opensearch/1.1/}"
@@ -96,6 +107,7 @@ def test_limits_are_those_of_the_command_line(site: Deployment, name: str) -> No
         (f"/search?q={'a' * 2000}", "invalid-request"),
         ("/search?q=a&q=b", "invalid-request"),
         ("/search?q=a&in=body", "invalid-request"),
+        ("/search?q=a&sort=best", "invalid-request"),
         ("/search?q=a&from=yesterday", "invalid-request"),
         ("/search?q=a&limit=0", "invalid-request"),
         ("/search?q=a&limit=101", "invalid-request"),
@@ -310,3 +322,86 @@ def test_searching_that_is_switched_off_has_no_pages(
             assert running.get(target).status == 404
         assert b"/search" not in running.get("/", "Accept: text/html").body
         assert not (running.root / "followers" / "search.sqlite").exists()
+
+
+# facets and orders
+# -----------------
+
+
+@pytest.fixture(scope="module")
+def birds(site: Deployment) -> dict[str, int]:
+    """Documents with one word, in several formats and series, and their number by format."""
+    several = {"text": 4, "html": 3}
+    for format, number in several.items():
+        for at in range(number):
+            body = f"<p>a shoebill {format} {at}</p>".encode()
+            site.mint(text(body, format, "text/plain" if format == "text" else "text/html"))
+    site.mint(text(b"a shoebill elsewhere"), authority=OTHER_SERIES)
+    old = parse(f"pdi://{SERIES}/1997/09/01/77")
+    site.do(Register(identifier=old, locations=(Location(uri="https://a.example/"),)))
+    patch = json.dumps({"titles": [{"value": "Report about the shoebill"}]}).encode()
+    site.do(Describe(identifier=old, patch=patch))
+    return {"text": 5, "html": 3}
+
+
+def test_facets_divide_what_was_found(site: Deployment, birds: dict[str, int]) -> None:
+    """Each value, given back as a limit, leaves exactly the documents that it counts."""
+    found = search(site, "shoebill")
+    assert found["count"] == 9
+    facets = {
+        name: {one["value"]: one["count"] for one in values}
+        for name, values in found["facets"].items()
+    }
+    this_year = today()[:4]
+    assert facets == {
+        "series": {SERIES: 8, OTHER_SERIES: 1},
+        "year": {this_year: 8, "1997": 1},
+        "format": birds,
+    }
+    for name, counts in facets.items():
+        for value, count in counts.items():
+            limit = f"&from={value}&to={value}" if name == "year" else f"&{name}={value}"
+            assert search(site, "shoebill", more=limit)["count"] == count, (name, value)
+
+
+def test_links_of_facets_keep_what_was_typed(site: Deployment, birds: dict[str, int]) -> None:
+    search(site, "shoebill")
+    page = site.get("/search?q=shoebill&by=&sort=old&in=text&in=title", "Accept: text/html")
+    tree = lxml.html.document_fromstring(page.body.decode())
+    links = {one.text: one.get("href") for one in tree.cssselect(".facets a")}
+    assert {SERIES, OTHER_SERIES, "html", "text"} <= links.keys()
+    limited = site.get(f"/search{links['html']}", "Accept: text/html")
+    tree = lxml.html.document_fromstring(limited.body.decode())
+    assert len(tree.cssselect("ol.found > li")) == 3
+    assert tree.cssselect("#q")[0].get("value") == "shoebill"
+    assert [one.get("value") for one in tree.cssselect('input[name="sort"]')] == ["old"]
+    assert len(tree.cssselect('input[name="in"][checked]')) == 2
+    removed = {one.text_content(): one.get("href") for one in tree.cssselect(".limits a")}
+    (back,) = (href for text, href in removed.items() if "html" in text)
+    tree = lxml.html.document_fromstring(
+        site.get(f"/search{back}", "Accept: text/html").body.decode()
+    )
+    assert len(tree.cssselect("ol.found > li")) == 9
+
+
+def test_the_oldest_come_first_if_wanted(site: Deployment, birds: dict[str, int]) -> None:
+    new = [one["identifier"] for one in search(site, "shoebill")["documents"]]
+    pages, more = [], "&sort=old&limit=2"
+    while True:
+        found = search(site, "shoebill", more=more)
+        pages.append([one["identifier"] for one in found["documents"]])
+        if found["next"] is None:
+            break
+        assert "sort=old" in found["next"]
+        more = found["next"].replace("?q=shoebill", "")
+    assert [one for page in pages for one in page] == new[::-1]
+    assert all(len(page) <= 2 for page in pages)
+
+
+def test_facets_say_nothing_of_what_is_closed(site: Deployment, birds: dict[str, int]) -> None:
+    closed = site.mint(text(b"a shoebill", "html", "text/html"))
+    assert search(site, "shoebill")["count"] == 10
+    site.do(Restrict(rule=ReadingRule(about=resource(closed), access=Access.CLOSED)))
+    found = search(site, "shoebill")
+    assert found["count"] == 9
+    assert {one["value"]: one["count"] for one in found["facets"]["format"]} == birds

@@ -60,6 +60,13 @@ class UnknownSearchField(UnknownChoice):
     rule = _MANUAL
 
 
+class UnknownSearchOrder(UnknownChoice):
+    """A search names an unknown order of what is found."""
+
+    kind = "order"
+    rule = _MANUAL
+
+
 class SearchOff(Unavailable):
     """The operator of this registry has switched searching off."""
 

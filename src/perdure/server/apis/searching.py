@@ -27,6 +27,7 @@ from perdure.errors import NotAcceptable
 from perdure.errors.requests import MissingParameter
 from perdure.errors.root import count_things
 from perdure.errors.searching import IndexNotMade
+from perdure.formats import find_media_type
 from perdure.formats.xml_characters import replace_not_xml
 from perdure.ids import parse
 from perdure.model.parameters import Parameters, read_number
@@ -39,8 +40,14 @@ from perdure.server.common.negotiate import choose_type
 from perdure.server.common.readers import find_reader
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
-from perdure.upkeep.searching.asking import PLACES, make_selection
-from perdure.upkeep.searching.found import FoundDocument, FoundPage, MatchedPassage
+from perdure.upkeep.searching.asking import ORDERS, PLACES, make_selection
+from perdure.upkeep.searching.found import (
+    FacetValue,
+    FoundDocument,
+    FoundPage,
+    MatchedPassage,
+    SearchFacets,
+)
 from perdure.upkeep.searching.text_index import Selection
 from perdure.upkeep.searching.updating import IndexState, Search
 
@@ -54,6 +61,7 @@ _FEED = "search.atom"
 _LONGEST_WAIT = 3.0  # seconds for an index that is being made
 _LOOK_EVERY = 0.1  # seconds
 _LIMITS = ("in", "by", "series", "from", "to", "format")
+_KEPT = ("q", *_LIMITS, "sort", "limit")
 _REPEATED = ("in", "format")
 _NOT_STORED = (b"cache-control", b"no-cache")
 
@@ -123,6 +131,7 @@ def _read_selection(given: Parameters) -> Selection:
         first=given.get("from", ""),
         last=given.get("to", ""),
         formats=given.list_values("format"),
+        sort=given.get("sort", ""),
     )
 
 
@@ -134,14 +143,19 @@ def _read_number(given: Parameters, name: str, usual: int, most: int) -> int:
 
 
 def _write_question(given: Parameters, **changed: str) -> str:
-    """Write the parameters of a search as a query, without a cursor unless one is given."""
+    """Write the parameters of a search as a query, with changed ones; an empty text leaves one out.
+
+    It has no cursor unless one is given.
+    """
     kept = [
         (name, value)
-        for name in ("q", *_LIMITS, "limit")
+        for name in _KEPT
+        if name not in changed
         for value in given.list_values(name)
         if value
     ]
-    return urlencode([*kept, *changed.items()], errors="replace")
+    changes = [(name, value) for name, value in changed.items() if value]
+    return urlencode([*kept, *changes], errors="replace")
 
 
 def _write_following(given: Parameters, page: FoundPage) -> str | None:
@@ -164,6 +178,7 @@ def _answer_json(request: Request, given: Parameters, found: Search) -> Answer:
         "more": page.is_more,
         "next": following,
         "index": {"behind": found.state.behind},
+        "facets": msgspec.to_builtins(page.facets),
         "documents": [_show_document(request, one) for one in page.documents],
     }
     body = msgspec.json.encode(document)
@@ -224,8 +239,62 @@ def _answer_page(request: Request, given: Parameters, found: Search | None) -> A
         documents=[] if page is None else [_prepare_document(one) for one in page.documents],
         following=following,
         feed=f"/{_FEED}?{_write_question(given)}",
+        facets=[] if page is None else _list_facets(given, page.facets),
+        orders=[
+            (one, f"?{_write_question(given, sort=one)}", one == (given.get("sort", "") or "new"))
+            for one in ORDERS
+        ],
+        limits=_list_limits(given),
+        sort=given.get("sort", ""),
     )
     return pages.make_page(HTTPStatus.OK, body, *_list_fields(following))
+
+
+class _FacetLink(msgspec.Struct, frozen=True, kw_only=True):
+    """A value of a facet as a page shows it."""
+
+    label: str
+    count: int
+    href: str
+
+
+def _list_facets(given: Parameters, facets: SearchFacets) -> list[tuple[str, list[_FacetLink]]]:
+    """List the facets that divide what was found, each with its links. Kinds are their formats."""
+
+    def link(label: str, count: int, *pairs: tuple[str, str]) -> _FacetLink:
+        others = _write_question(given, **{name: "" for name, _ in pairs})
+        return _FacetLink(label=label, count=count, href=f"?{others}&{urlencode(pairs)}")
+
+    kinds: dict[str, list[FacetValue]] = {}
+    for one in facets.format:
+        found = find_media_type(one.value)
+        kinds.setdefault(str(found).partition("/")[0] if found else "other", []).append(one)
+    years = sorted(facets.year, key=lambda each: each.value)
+    listed = [
+        ("Series", [link(one.value, one.count, ("series", one.value)) for one in facets.series]),
+        (
+            "Year",
+            [link(one.value, one.count, ("from", one.value), ("to", one.value)) for one in years],
+        ),
+        (
+            "Kind",
+            [
+                link(kind, sum(one.count for one in some), *(("format", one.value) for one in some))
+                for kind, some in kinds.items()
+            ],
+        ),
+        ("Format", [link(one.value, one.count, ("format", one.value)) for one in facets.format]),
+    ]
+    return [(name, links) for name, links in listed if len(links) > 1]
+
+
+def _list_limits(given: Parameters) -> list[tuple[str, str, str]]:
+    """List the limits of a search: name, values, and the address of the search without it."""
+    return [
+        (name, " ".join(values), f"?{_write_question(given, **{name: ''})}")
+        for name in _LIMITS
+        if (values := [one for one in given.list_values(name) if one])
+    ]
 
 
 def describe_count(page: FoundPage, state: IndexState) -> str:

@@ -61,6 +61,11 @@ PROBLEMS = (
 MEMBERS = ("asked", "contact", "identifier", "offered", "reason", "versions")
 """Names of members of problems."""
 
+FACETS = ("Series", "Year", "Kind", "Format")
+"""What a search can be limited to (`perdure.server.apis.searching`)."""
+KINDS = ("text", "image", "audio", "video", "application", "message", "other")
+"""The kinds of media types that a search can be limited to."""
+
 
 def list_words() -> Iterator[str]:
     """List all words, each once."""

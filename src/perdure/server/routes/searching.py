@@ -17,13 +17,14 @@ from perdure.server.routes.model import (
 _DAY: Schema = {"type": "string", "pattern": "^([0-9]{4}(-[0-9]{2}(-[0-9]{2})?)?)?$"}
 _FOUND: Schema = {
     "type": "object",
-    "required": ["query", "count", "more", "next", "index", "documents"],
+    "required": ["query", "count", "more", "next", "index", "facets", "documents"],
     "properties": {
         "query": TEXT,
         "count": {"type": "integer", "minimum": 0},
         "more": {"type": "boolean"},
         "next": {"type": ["string", "null"]},
         "index": {"type": "object"},
+        "facets": {"type": "object"},
         "documents": {"type": "array", "items": {"type": "object"}},
     },
 }
@@ -40,6 +41,11 @@ _PARAMETERS = (
     Parameter(name="from", text="first day, month or year", schema=_DAY),
     Parameter(name="to", text="last day, month or year", schema=_DAY),
     Parameter(name="format", text="a format or media type; may be repeated", repeated=True),
+    Parameter(
+        name="sort",
+        text="`new` (the newest first, by default) or `old`",
+        schema={"type": "string", "enum": ["new", "old"]},
+    ),
     Parameter(
         name="limit",
         text="documents per page",
@@ -74,7 +80,7 @@ SEARCHING = (
         answers=(
             AnswerShape(
                 status=200,
-                text="The documents, the newest first.",
+                text="The documents, in order.",
                 content={JSON: _FOUND, feeds.ATOM: TEXT, "text/html": None},
             ),
             AnswerShape(status=304, text="The client already has it."),

@@ -8,13 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from perdure.errors.naming import PatternNotAllowed
-from perdure.errors.searching import MalformedSearchDay, UnknownSearchField
+from perdure.errors.searching import MalformedSearchDay, UnknownSearchField, UnknownSearchOrder
 from perdure.formats import list_tokens
 from perdure.ids.name_set import NameSet, read_set
 from perdure.policy.searching.described import read_day
 from perdure.policy.searching.query import parse_query
 from perdure.upkeep.searching.text_index import FIELDS, Selection
 
+ORDERS = ("new", "old")
+"""The orders of what is found: the newest first, or the oldest."""
 PLACES = {"text": ("text",), "title": ("title",), "metadata": ("people", "metadata")}
 """The places to look in, each with its fields."""
 
@@ -28,13 +30,16 @@ def make_selection(
     first: str = "",
     last: str = "",
     formats: Sequence[str] = (),
+    sort: str = "",
 ) -> Selection:
     """Return the entries to look for.
 
     Raises QueryWithoutWords or QueryTooLong for the words, UnknownSearchField for an unknown place,
     MalformedSearchDay, MalformedIdentifier or PatternNotAllowed for a set of names that is not one
-    range, and InvalidRequest for a media type.
+    range, UnknownSearchOrder, and InvalidRequest for a media type.
     """
+    if sort and sort not in ORDERS:
+        raise UnknownSearchOrder(text=sort, known=ORDERS)
     names = _read_range(within) if within else None
     return Selection(
         parse_query(words),
@@ -50,6 +55,7 @@ def make_selection(
             for one in text.replace(",", " ").split()
             for token in list_tokens(one)
         ),
+        is_oldest_first=sort == "old",
     )
 
 

@@ -40,6 +40,7 @@ from perdure.reading.text_places import select_range
 from perdure.registry import Registry
 from perdure.upkeep.changes.record_index import list_keys
 from perdure.upkeep.searching.admission import Admission, AdmittedEntry
+from perdure.upkeep.searching.facets import count_facets
 from perdure.upkeep.searching.found import (
     FoundDocument,
     FoundPage,
@@ -96,12 +97,13 @@ class Finder:
                 elif self._is_first(selection, number):
                     cursor = found[-1][0]
                     break
-        count, is_more = self._count_documents(selection, since)
+        counted, is_more = self._list_counted(selection, since)
         return FoundPage(
             documents=tuple(one for _, one in found),
-            count=count,
+            count=len(counted),
             is_more=is_more,
             cursor=cursor,
+            facets=count_facets(self._index.list_limits(counted)),
         )
 
     def find_names(self, selection: Selection) -> Iterator[Identifier]:
@@ -284,23 +286,25 @@ class Finder:
     # counting
     # --------
 
-    def _count_documents(self, selection: Selection, since: ChangeMark | None) -> tuple[int, bool]:
-        """Count what is found, up to a bound."""
+    def _list_counted(
+        self, selection: Selection, since: ChangeMark | None
+    ) -> tuple[list[int], bool]:
+        """List the numbers of what is found, up to a bound; True if there are more."""
         doubtful = self._list_doubtful(since)
         hides = self.is_governed or self._admission.hides_captures
         is_fast = not hides and doubtful is not None
         most = MOST_COUNTED if is_fast else _MOST_COUNTED_SLOWLY
-        count = 0
+        counted: list[int] = []
         with closing(self._list_numbers(selection)) as numbers:
             for number in numbers:
                 if is_fast and number not in (doubtful or ()):
                     pass
                 elif not self._counts(selection, number, doubtful):
                     continue
-                if count == most:
-                    return count, True
-                count += 1
-        return count, False
+                if len(counted) == most:
+                    return counted, True
+                counted.append(number)
+        return counted, False
 
     def _counts(self, selection: Selection, number: int, doubtful: frozenset[int] | None) -> bool:
         """Return True if the reader may see an entry, and it contains the words."""

@@ -49,6 +49,23 @@ class FoundDocument(msgspec.Struct, frozen=True, kw_only=True):
     """Other documents of the same thing that contain the words."""
 
 
+class FacetValue(msgspec.Struct, frozen=True, kw_only=True):
+    """A limit that would leave some of the documents."""
+
+    value: str
+    """As the search takes it: `oma.eop.gov.us`, `1997`, `pdf`."""
+    count: int
+
+
+class SearchFacets(msgspec.Struct, frozen=True, kw_only=True):
+    """The limits that divide the counted documents, those that leave most of them first."""
+
+    series: tuple[FacetValue, ...] = ()
+    """Series, and the beginnings of other names."""
+    year: tuple[FacetValue, ...] = ()
+    format: tuple[FacetValue, ...] = ()
+
+
 class FoundPage(msgspec.Struct, frozen=True, kw_only=True):
     """A page of documents."""
 
@@ -59,6 +76,7 @@ class FoundPage(msgspec.Struct, frozen=True, kw_only=True):
     """True if there are more than `count`."""
     cursor: int | None
     """Continues after the page; None at the end."""
+    facets: SearchFacets = SearchFacets()
 
 
 def show_passage(

@@ -21,7 +21,7 @@ never used twice.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from typing import Any, NamedTuple, Self
 
 import apsw
@@ -45,6 +45,7 @@ CREATE TABLE IF NOT EXISTS entry (
 CREATE INDEX IF NOT EXISTS entry_place ON entry (place);
 """
 _COLUMNS = "id, key, version, format, day, state"
+_SURVEYED = 500  # entries that are read at a time
 _HASH_BYTES = 16 << 20  # words that FTS5 gathers in memory before it writes them
 
 
@@ -91,6 +92,7 @@ class Selection(NamedTuple):
     last: int = 0
     """Days from `first` through `last`; all if it is 0."""
     formats: tuple[str, ...] = ()
+    is_oldest_first: bool = False
 
     def covers(self, entry: Entry) -> bool:
         """Return True if an entry is within the limits, whatever its words are."""
@@ -215,27 +217,36 @@ class WordTable:
         row = self._connection.execute(query, (number,)).fetchone()
         return Entry(*row) if row else None
 
-    def find_numbers(self, selection: Selection, before: int | None = None) -> Generator[int]:
-        """Yield the numbers of the selected entries, the newest first; all of them come before the
-        number `before`.
+    def find_numbers(self, selection: Selection, past: int | None = None) -> Generator[int]:
+        """Yield the numbers of the selected entries, the newest first unless the selection says
+        otherwise; all of them come after the number `past` in this order.
 
         Close the generator if it is not read to its end.
         """
-        end = before if before is not None else 1 << 62
         condition, values = _write_conditions(selection)
-        for (number,) in self._connection.execute(
-            "SELECT number FROM volume WHERE first < ? ORDER BY number DESC", (end,)
-        ).fetchall():
+        is_upwards = selection.is_oldest_first
+        order = "ASC" if is_upwards else "DESC"
+        start = past or 0 if is_upwards else 0
+        end = past if past is not None and not is_upwards else 1 << 62
+        volumes = f"SELECT number FROM volume WHERE first < ? ORDER BY number {order}"  # noqa: S608
+        for (number,) in self._connection.execute(volumes, (end,)).fetchall():
             table = f"words_{number}"
             joined = " CROSS JOIN entry ON entry.id = w.rowid" if condition else ""
             query = (
                 f"SELECT w.rowid FROM {table} AS w{joined} "  # noqa: S608
-                f"WHERE w.{table} MATCH ? AND w.rowid < ?{condition} ORDER BY w.rowid DESC"
+                f"WHERE w.{table} MATCH ? AND w.rowid > ? AND w.rowid < ?{condition} "
+                f"ORDER BY w.rowid {order}"
             )
-            for (found,) in self._connection.execute(
-                query, (write_match(selection.query, selection.fields, selection.by), end, *values)
-            ):
+            words = write_match(selection.query, selection.fields, selection.by)
+            for (found,) in self._connection.execute(query, (words, start, end, *values)):
                 yield found
+
+    def list_limits(self, numbers: Sequence[int]) -> Iterator[tuple[str, str, int]]:
+        """Yield key, format and day of existing entries: what a search can be limited to."""
+        for at in range(0, len(numbers), _SURVEYED):
+            some = numbers[at : at + _SURVEYED]
+            query = f"SELECT key, format, day FROM entry WHERE id IN ({','.join('?' * len(some))})"  # noqa: S608
+            yield from self._connection.execute(query, tuple(some)).fetchall()  # type: ignore[misc]
 
     def _find_volume(self, number: int) -> int:
         """Return the volume of an existing entry."""
