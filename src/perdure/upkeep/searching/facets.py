@@ -1,4 +1,4 @@
-"""What a search can be limited to further: series, years and formats of what it found.
+"""Facets: the series, years and formats that a search can be limited to further.
 
 How it works: the entries that were counted say key, format and day, and nothing else is read. So a
 facet counts exactly the documents that the reader may find.
