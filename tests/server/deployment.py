@@ -151,16 +151,22 @@ def _rest(wire: socket.socket) -> bytes:
     return bytes(received)
 
 
+def find_free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port: int = probe.getsockname()[1]
+        return port
+
+
 def start(
     root: Path,
     *,
     workers: int = 1,
     grace: int = GRACE,
+    port: int = 0,
     **settings: object,
 ) -> tuple[subprocess.Popen[bytes], int]:
     """A process over a registry that is there, which need not listen yet, and its port."""
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
+    port = port or find_free_port()
     environment = {f"PERDURE_{name.upper()}": str(value) for name, value in settings.items()}
     command = [sys.executable, "-c", _START, str(root), str(port), str(workers), str(grace)]
     with (root.parent / f"{port}.log").open("wb") as log:

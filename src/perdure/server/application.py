@@ -21,7 +21,7 @@ A request is about a page of the server or about an identifier; identifiers have
     GET HEAD  /pwid?time=<time>&coverage=<coverage>&item=<uri>  pwid_queries.answer_pwid_query
     GET HEAD  /cdx?url=<url>                                    cdx.list_captures
     GET HEAD  /timegate/<uri>                                   memento.find_memento
-    GET HEAD  /timemap/<form>/<uri>                             memento.list_mementos
+    GET HEAD  /timemap/<form>/<uri>                             capture_calendar.list_captures
     GET HEAD  /replay/<time>/<uri>                              replay.replay_capture
     GET HEAD  /robots.txt                                       sitemaps.show_robots
     GET HEAD  /sitemap.xml                                      sitemaps.show_sitemap

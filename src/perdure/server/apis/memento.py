@@ -41,7 +41,6 @@ from perdure.errors import ArchiveClosed, NotCaptured
 from perdure.errors.requests import MalformedDate, MissingUri
 from perdure.policy.capture_subjects import FIRST, LAST
 from perdure.reading.targets import is_escaped
-from perdure.server import pages
 from perdure.server.common import asking, problems
 from perdure.server.common.answers import (
     Answer,
@@ -62,8 +61,7 @@ DIGEST = r"[a-z0-9-]{1,16}:[A-Za-z0-9+=_-]{16,128}"
 _PATH_DIGEST = re.compile(DIGEST)
 _LINES = 500
 _MOST = 1_000_000  # mementos of one TimeMap
-_SHOWN = 10_000  # captures on a page
-_FORMS = ("link", "json", "html")
+_FORMS = ("link", "json")
 _ALL_TIME = (FIRST, LAST)
 
 
@@ -137,6 +135,11 @@ def write_raw_path(capture: Capture) -> str:
 def write_replay_path(capture: Capture) -> str:
     """The path of the page of a capture on the replay origin."""
     return f"/replay/{capture.time}/{escape_for_path(capture.uri)}"
+
+
+def write_framed_path(capture: Capture) -> str:
+    """The path of the page that shows a capture in a frame, with a bar above it."""
+    return f"/replay/{capture.time}bar_/{escape_for_path(capture.uri)}"
 
 
 def write_memento_uri(service: Service, request: Request, capture: Capture) -> str:
@@ -225,7 +228,7 @@ def has_captures(service: Service, request: Request, text: str) -> bool:
     if not text.startswith(("http://", "https://")) or not service.serves_captures():
         return False
     archive = asking.read_archive(service, request)
-    return _find_first(archive.captures, make_range(text, "exact")) is not None
+    return find_first(archive.captures, make_range(text, "exact")) is not None
 
 
 # the TimeGate
@@ -285,26 +288,24 @@ def _relate_captures(
         return None
     chosen = judgement.capture
     whole = make_range(wanted, "exact")
-    after = _find_first(captures, IndexRange(f"{whole.low}{chosen.time}~", whole.high))
-    before = _find_first(
+    after = find_first(captures, IndexRange(f"{whole.low}{chosen.time}~", whole.high))
+    before = find_first(
         captures, IndexRange(whole.low, f"{whole.low}{chosen.time}"), backwards=True
     )
     relations: dict[Capture, list[str]] = {}
     for name, one in (
-        ("first", chosen if before is None else _find_first(captures, whole)),
+        ("first", chosen if before is None else find_first(captures, whole)),
         ("prev", before),
         ("", chosen),
         ("next", after),
-        ("last", chosen if after is None else _find_first(captures, whole, backwards=True)),
+        ("last", chosen if after is None else find_first(captures, whole, backwards=True)),
     ):
         if one is not None:
             relations.setdefault(one, []).extend(filter(None, [name]))
     return chosen, relations
 
 
-def _find_first(
-    captures: Captures, found: IndexRange, *, backwards: bool = False
-) -> Capture | None:
+def find_first(captures: Captures, found: IndexRange, *, backwards: bool = False) -> Capture | None:
     """The first or the last capture in a stretch that has content."""
     some = islice(walk_range(captures, found, backwards=backwards, batch=8), 1000)
     return next((one for one in some if suits_coverage("part", one)), None)
@@ -314,62 +315,39 @@ def _find_first(
 # --------
 
 
+def find_ends(service: Service, request: Request, wanted: str) -> tuple[Captures, Capture, Capture]:
+    """Return the captures that the reader may read, and the first and the last one of a URI.
+
+    Raises NotCaptured, ArchiveClosed, and the error of the rule that closes the captures.
+    """
+    require_open(service)
+    archive = asking.read_archive(service, request, is_list=True)
+    whole = make_range(wanted, "exact")
+    first = find_first(archive.captures, whole)
+    last = find_first(archive.captures, whole, backwards=True)
+    if first is None or last is None:
+        archive.explain_absence(wanted, wanted, *_ALL_TIME)
+        raise make_not_captured(wanted)
+    return archive.captures, first, last
+
+
 async def list_mementos(service: Service, request: Request) -> Answer:
     """List all mementos of a URI as links or as JSON, oldest first. Raises NotCaptured."""
     form, _, _ = request.target.text.removeprefix("timemap/").partition("/")
     if form not in _FORMS:
         return problems.answer_problem(problems.no_such_page(request.target.text), request)
-    require_open(service)
     wanted = read_original_uri(request, f"timemap/{form}/")
-    archive = asking.read_archive(service, request, is_list=True)
-    captures = archive.captures
+    captures, first, last = await asyncio.to_thread(find_ends, service, request, wanted)
     whole = make_range(wanted, "exact")
-    first, last = await asyncio.to_thread(
-        lambda: (_find_first(captures, whole), _find_first(captures, whole, backwards=True))
-    )
-    if first is None or last is None:
-        archive.explain_absence(wanted, wanted, *_ALL_TIME)
-        raise make_not_captured(wanted)
-    if form == "html":
-        return await asyncio.to_thread(_show_captures, service, request, captures, wanted, whole)
     write = _write_links if form == "link" else _write_json
-    pieces = write(service, request, wanted, _select_mementos(captures, whole), first, last)
+    pieces = write(service, request, wanted, select_mementos(captures, whole), first, last)
     begun = await asyncio.to_thread(_join_pieces, pieces)
     media_type = LINK_FORMAT if form == "link" else "application/json"
     fields: Fields = [(b"content-type", media_type.encode()), _ANY_ORIGIN]
     return Answer(HTTPStatus.OK, fields, stream=_stream_pieces(begun, pieces))
 
 
-def _show_captures(
-    service: Service, request: Request, captures: Captures, wanted: str, whole: IndexRange
-) -> Answer:
-    """A page with the captures of a URI, the first `_SHOWN` of them."""
-    found = list(islice(_select_mementos(captures, whole), _SHOWN + 1))
-    rows = [
-        {
-            "date": one.date,
-            "uri": one.uri,
-            "status": one.status,
-            "media_type": one.media_type,
-            "address": write_memento_uri(service, request, one),
-        }
-        for one in found[:_SHOWN]
-    ]
-    place = escape_for_path(wanted)
-    body = pages.render_page(
-        request.frame,
-        "captures.html",
-        uri=wanted,
-        captures=rows,
-        more=len(found) > _SHOWN,
-        place=place,
-    )
-    return pages.make_page(
-        HTTPStatus.OK, body, *join_links(link_original(service, request, wanted))
-    )
-
-
-def _select_mementos(captures: Captures, whole: IndexRange) -> Iterator[Capture]:
+def select_mementos(captures: Captures, whole: IndexRange) -> Iterator[Capture]:
     """The captures that have content, each address once."""
     last = ("", "")
     for one in islice(walk_range(captures, whole), _MOST):

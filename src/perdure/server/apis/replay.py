@@ -2,7 +2,9 @@
 
     GET /replay/<time>id_/<uri>     the bytes of the capture of exactly this second and URI
     GET /replay/<time>id_~<digest>/<uri>    of several such captures, the one with this digest
-    GET /replay/*/<uri>             a redirect to the page that lists the captures
+    GET /replay/*/<uri>             a redirect to the calendar of the captures
+    GET /replay/1997*/<uri>         the calendar of a year
+    GET /replay/<time>bar_/<uri>    a page that shows the capture in a frame, below a bar
     GET /replay/<time>/<uri>        on the replay origin: the page, its links kept in the archive
 
 How it works: archived pages were written by strangers, for another origin and another time. So
@@ -48,7 +50,7 @@ from perdure.errors import quote
 from perdure.errors.captures import MalformedDigest, MalformedTime, UnknownModifier
 from perdure.formats.essence import strip_parameters
 from perdure.model.timestamps import find_span
-from perdure.server.apis import memento
+from perdure.server.apis import capture_calendar, memento, replay_bar
 from perdure.server.common import asking, payloads, problems
 from perdure.server.common.answers import Answer, Fields, escape_uri, join_links, make_empty_answer
 from perdure.server.common.problems import Problem
@@ -58,6 +60,8 @@ from perdure.server.common.target_kinds import TargetKind
 
 _PATH = re.compile(rf"replay/([0-9]{{4,14}})(id_(?:~({memento.DIGEST}))?)?/")
 _ALL = re.compile(r"replay/\*/.")
+_YEAR = re.compile(r"replay/([0-9]{4})\*/(?=.)")
+_BAR = re.compile(r"replay/([0-9]{14})(bar_)()/(?=.)")
 _SHAPE = re.compile(r"replay/([0-9]*)([^/]*)/.")
 _TIME_LENGTHS = range(4, 15)
 _FIELD_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,63}")
@@ -98,6 +102,12 @@ async def replay_capture(service: Service, request: Request) -> Answer:
         return make_empty_answer(
             HTTPStatus.FOUND, (b"location", escape_uri(f"/timemap/html/{uri}"))
         )
+    if not is_replay_origin(service, request):
+        if year := _YEAR.match(request.target.text):
+            wanted = memento.read_original_uri(request, year[0])
+            return await capture_calendar.show_year(service, request, wanted, year[1])
+        if bar := _BAR.match(request.target.text):
+            return await _show_framed(service, request, bar[0], bar[1])
     if path is None:
         _refuse_malformed(request.target.text)
         return problems.answer_problem(problems.no_such_page(request.target.text), request)
@@ -145,6 +155,26 @@ async def serve_replay_origin(service: Service, request: Request) -> Answer:
     if not request.target.text.startswith("replay/"):
         return problems.answer_problem(problems.no_such_page(request.target.text[:64]), request)
     return await replay_capture(service, request)
+
+
+async def _show_framed(service: Service, request: Request, beginning: str, time: str) -> Answer:
+    """Answer with a page of ours that has a capture in a frame without any permission."""
+    memento.require_open(service)
+    sent = memento.read_original_uri(request, beginning)
+    path = _PATH.match(f"replay/{time}/")
+    if not service.settings.replay_origin or path is None:
+        return _redirect_to_origin(service, request, time, sent)
+    archive = asking.read_archive(service, request)
+    judgement, archived = await asyncio.to_thread(_open_exact, archive, sent, path, raw=False)
+    capture = judgement.capture
+    if capture is None:
+        return problems.answer_problem(
+            _describe_absence(service, request, sent, judgement), request
+        )
+    if archived is None:
+        location = (b"location", escape_uri(memento.write_framed_path(capture)))
+        return make_empty_answer(HTTPStatus.FOUND, location, memento.write_verdict(judgement))
+    return await asyncio.to_thread(replay_bar.answer_bar, service, request, archive, archived)
 
 
 def _redirect_to_origin(service: Service, request: Request, time: str, sent: str) -> Answer:

@@ -61,7 +61,10 @@ def make_page(
         status,
         HTML,
         body,
-        (b"content-security-policy", _write_policy(has_script=has_script, in_frames=in_frames)),
+        (
+            b"content-security-policy",
+            _write_policy(framed, has_script=has_script, in_frames=in_frames),
+        ),
         (b"x-content-type-options", b"nosniff"),
         (b"referrer-policy", b"same-origin" if has_writes else b"no-referrer"),
         *(one for one in fields if one[0] != b"vary"),
@@ -83,14 +86,14 @@ def _write_vary(*given: bytes, in_frames: bool) -> tuple[bytes, bytes]:
 
 
 @cache
-def _write_policy(*, has_script: bool, in_frames: bool) -> bytes:
+def _write_policy(framed: str, *, has_script: bool, in_frames: bool) -> bytes:
     ancestors = "'self'" if in_frames else "'none'"
-    script = ""
+    script, own = "", "'self'"
     if has_script:
         script = f" script-src 'self' '{_digest_template('part.js')}'; connect-src 'self';"
     return (
         f"default-src 'none';{script} style-src 'self'; img-src 'self'; "
-        "media-src 'self'; frame-src 'self'; form-action 'self'; base-uri 'none'; "
+        f"media-src 'self'; frame-src {framed or own}; form-action 'self'; base-uri 'none'; "
         f"frame-ancestors {ancestors}"
     ).encode()
 

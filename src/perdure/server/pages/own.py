@@ -15,7 +15,7 @@ from urllib.parse import quote as escape
 
 import msgspec
 
-from perdure.errors import PerdureError
+from perdure.errors import MalformedIdentifier, PerdureError, UnknownScheme
 from perdure.errors.mirroring import MirrorStopped
 from perdure.ids import load_schemes
 from perdure.reading.pasted import read_pasted
@@ -53,7 +53,12 @@ async def show_start(service: Service, request: Request) -> Answer:
         if await asyncio.to_thread(memento.has_captures, service, request, text):
             place = escape_uri(f"/timemap/html/{memento.escape_for_path(text)}")
             return make_empty_answer(HTTPStatus.SEE_OTHER, (b"location", place))
-        name = read_pasted(asked, read_name, lambda: (request.base_url,))
+        try:
+            name = read_pasted(asked, read_name, lambda: (request.base_url,))
+        except (MalformedIdentifier, UnknownScheme):
+            if service.serves_captures() and text.startswith(("http://", "https://")):
+                raise memento.make_not_captured(text) from None
+            raise
         return make_empty_answer(
             HTTPStatus.SEE_OTHER, (b"location", escape_uri(f"/{spell_name_path(name)}"))
         )

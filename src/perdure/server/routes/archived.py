@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from perdure import errors
 from perdure.model.matches import MATCHES
-from perdure.server.apis import cdx, memento, replay
+from perdure.server.apis import capture_calendar, cdx, memento, replay
 from perdure.server.resource import pwid_queries
 from perdure.server.routes.model import (
     ANYTHING,
@@ -153,7 +153,7 @@ ARCHIVED = (
     Route(
         methods=_GET,
         pattern="/timemap/{form}/{uri}",
-        handler=memento.list_mementos,
+        handler=capture_calendar.list_captures,
         operation="listMementos",
         text="all captures, in the format `link` or `json` (Memento), or as a page (`html`)",
         section="pages",
@@ -189,10 +189,12 @@ ARCHIVED = (
                 name="time",
                 place="path",
                 text="4 to 14 digits; a suffix `id_` asks for the bytes, a further suffix "
-                "`~<digest>` for the capture with this digest",
+                "`~<digest>` for the capture with this digest; `bar_` for a page that shows it "
+                "below a bar; `*`, or a year before `*`, for a calendar of the captures",
                 schema={
                     "type": "string",
-                    "pattern": "^[0-9]{4,14}(id_(~[a-z0-9-]{1,16}:[A-Za-z0-9+=_-]{16,128})?)?$",
+                    "pattern": "^([0-9]{4})?[*]$|^[0-9]{14}bar_$|"
+                    "^[0-9]{4,14}(id_(~[a-z0-9-]{1,16}:[A-Za-z0-9+=_-]{16,128})?)?$",
                 },
                 required=True,
                 example="20160122112029id_",
