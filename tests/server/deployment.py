@@ -179,6 +179,7 @@ def deployed(
     *,
     workers: int = 1,
     grace: int = GRACE,
+    port: int = 0,
     **settings: object,
 ) -> Iterator[Deployment]:
     """A resolver over a registry with two series, a shoulder and a naming authority."""
@@ -188,7 +189,7 @@ def deployed(
         shoulders=(SHOULDER,),
         naming_authorities=(AUTHORITY,),
     )
-    process, port = start(root, workers=workers, grace=grace, **settings)
+    process, port = start(root, workers=workers, grace=grace, port=port, **settings)
     deployment = Deployment(root, port, process)
     try:
         wait_for(deployment)

@@ -1,6 +1,6 @@
 """The captures of an address as a calendar: its years as bars, the days of one year, and a table.
 
-    GET /timemap/html/<uri>     the last year with captures
+    GET /timemap/html/<uri>     the last year with captures, and a table of all if they are few
     GET /replay/1997*/<uri>     the captures of a year
 
 How it works: a year is a stretch of the index of captures, so only its captures are read, and the
@@ -32,6 +32,8 @@ from perdure.server.pages.calendars import MONTHS, CalendarMonth, CountBar, make
 _PAGE = "timemap/html/"
 MOST = 10_000
 """Captures of a year that a page shows."""
+FEW = 500
+"""Captures of all years that a page lists together."""
 _MOST_COUNTED = 10_000  # captures of all years
 
 
@@ -51,19 +53,33 @@ async def show_year(
     """
     captures, _, last = await asyncio.to_thread(memento.find_ends, service, request, wanted)
     return await asyncio.to_thread(
-        _show_captures, service, request, captures, wanted, year or last.time[:4]
+        _show_captures, service, request, captures, wanted, year or last.time[:4], is_all=not year
     )
 
 
 def _show_captures(
-    service: Service, request: Request, captures: Captures, wanted: str, year: str
+    service: Service,
+    request: Request,
+    captures: Captures,
+    wanted: str,
+    year: str,
+    *,
+    is_all: bool,
 ) -> Answer:
-    """Answer with the captures of an address in a year, at most `MOST` of them."""
+    """Answer with the captures of an address in a year, at most `MOST` of them.
+
+    With `is_all`, the table has those of all years if they are few.
+    """
     whole = make_range(wanted, "exact")
     stretch = IndexRange(f"{whole.low}{year}", f"{whole.low}{year}~")
     found = list(islice(memento.select_mementos(captures, stretch), MOST + 1))
-    place = memento.escape_for_path(wanted)
     rows = [_describe_capture(service, request, one) for one in found[:MOST]]
+    listed = rows
+    if is_all:
+        everything = list(islice(memento.select_mementos(captures, whole), FEW + 1))
+        if len(found) < len(everything) <= FEW:
+            listed = [_describe_capture(service, request, one) for one in everything]
+    place = memento.escape_for_path(wanted)
     body = pages.render_page(
         request.frame,
         "captures.html",
@@ -71,7 +87,8 @@ def _show_captures(
         year=year,
         years=_make_years(captures, whole, place),
         months=_make_months(year, rows),
-        captures=rows,
+        captures=listed,
+        is_one_year=listed is rows,
         more=len(found) > MOST,
         place=place,
     )

@@ -17,8 +17,8 @@ from perdure.ids import parse
 from perdure.ids.keys import spell_key
 from perdure.ids.name_set import find_authority
 from perdure.upkeep.changes.counts import authority_of
+from perdure.upkeep.searching.capture_table import CAPTURE
 from perdure.upkeep.searching.found import FacetValue, SearchFacets
-from perdure.upkeep.searching.text_index import CAPTURE
 
 MOST = 12
 """Values of a facet."""
