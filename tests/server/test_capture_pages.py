@@ -32,7 +32,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     warc.response(OTHER, TIMES[0], b"<!doctype html>other")
     port = find_free_port()
     origin = f"http://localhost:{port}"
-    with deployed(place / "registry", port=port, replay_origin=origin) as running:
+    with deployed(
+        place / "registry", port=port, replay_origin=origin, institution="The archive"
+    ) as running:
         running.registry.archive.add_file(place / "a.warc.gz")
         yield running
 
@@ -92,6 +94,7 @@ def test_a_bar_says_what_is_below_it(site: Deployment) -> None:
     page = find_page(site, f"/replay/20160122120000bar_/{URL}")
     assert page.cssselect("h1")[0].text == "News & <b>more"
     assert TIMES[1] in page.cssselect(".replayed p")[0].xpath("string()")
+    assert "Kept by The archive" in page.cssselect(".replayed p")[0].xpath("string()")
     links = {one.get("rel"): one.get("href") for one in page.cssselect(".replayed a[rel]")}
     assert links == {
         "prev": f"/replay/20160122112029bar_/{URL}",

@@ -53,7 +53,7 @@ def answer_bar(
         title=title,
         uri=capture.uri,
         date=capture.date,
-        archive=service.settings.archive_id,
+        archive=service.settings.institution or service.settings.archive_id,
         before=before and (before.date, memento.write_framed_path(before)),
         after=after and (after.date, memento.write_framed_path(after)),
         all_captures=f"/timemap/html/{memento.escape_for_path(capture.uri)}",
