@@ -51,8 +51,10 @@ def make_page(
     has_script: bool = False,
     in_frames: bool = False,
     has_writes: bool = False,
+    framed: str = "",
 ) -> Answer:
-    """Make an answer with a page as its body. `in_frames` lets our own pages contain it.
+    """Make an answer with a page as its body. `in_frames` lets our own pages contain it; `framed`
+    is another origin whose pages it may contain.
 
     `has_writes`: its forms write, so browsers must name their origin, which they send as `null`
     for a page without a referrer (Fetch Standard, "append a request Origin header").
