@@ -70,4 +70,4 @@ KINDS = ("text", "image", "audio", "video", "application", "message", "other")
 def list_words() -> Iterator[str]:
     """List all words, each once."""
     groups = (STATUSES, HEALTH, FACTS, SIGNATURES, CITATIONS, SCOPES, CAPTURES, COVERAGES, MONTHS)
-    yield from dict.fromkeys(chain(*groups, PLACES, LOCATION, PROBLEMS, MEMBERS))
+    yield from dict.fromkeys(chain(*groups, FACETS, KINDS, PLACES, LOCATION, PROBLEMS, MEMBERS))
