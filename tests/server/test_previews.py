@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import csv
+import email.message
 import hashlib
 import io
 import json
 import math
 import random
 import struct
+import tarfile
+import zipfile
 import zlib
 from pathlib import Path
 from typing import Any
@@ -199,6 +202,8 @@ def write_png(width: int, height: int) -> bytes:
         (b"RIFF....", "wav", "audio/wav"),
         (b"\0\0\1\xba", "mpeg", "video/mpeg"),
         (b'name,"never closed', "csv", "text/csv"),
+        (b"PK\3\4 broken", "zip", "application/zip"),
+        (b"no archive", "x-tar", "application/x-tar"),
     ],
 )
 def test_a_document_that_cannot_be_shown_has_a_page_without_a_preview(
@@ -321,6 +326,94 @@ def test_chosen_rows_are_the_stored_rows(site: Deployment, names: dict[str, str]
         assert get_part(site, found) == "".join(lines[first - 1 : last]).encode()
     page = read_page(site, f"/{names['csv']}%23row=20-25?landing")
     assert page.xpath("//tr[contains(@class, 'marked')]/@data-row") == list(map(str, range(20, 26)))
+
+
+# contents
+# --------
+
+
+def make_zip() -> bytes:
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w") as archive:
+        archive.writestr("letters/<b>1.txt", "Dear Sir")
+    return written.getvalue()
+
+
+def make_tar() -> bytes:
+    written = io.BytesIO()
+    with tarfile.open(fileobj=written, mode="w") as archive:
+        member = tarfile.TarInfo("letters/1.txt")
+        member.size = 8
+        archive.addfile(member, io.BytesIO(b"Dear Sir"))
+    return written.getvalue()
+
+
+def make_mail() -> bytes:
+    mail = email.message.EmailMessage()
+    mail["Subject"] = "Gr\u00fc\u00dfe"
+    mail.set_content("Dear Sir")
+    mail.add_attachment(b"GIF89a", maintype="image", subtype="gif", filename="dot.gif")
+    return mail.as_bytes()
+
+
+@pytest.mark.parametrize(
+    ("data", "format", "media_type", "expected"),
+    [
+        (make_zip(), "zip", "application/zip", [["letters/<b>1.txt", "", "8"]]),
+        (make_tar(), "x-tar", "application/x-tar", [["letters/1.txt", "", "8"]]),
+        (
+            make_mail(),
+            "rfc822",
+            "message/rfc822",
+            [
+                ["Gr\u00fc\u00dfe", "Subject", ""],
+                ["", "text/plain", "9"],
+                ["dot.gif", "image/gif", "6"],
+            ],
+        ),
+    ],
+)
+def test_the_contents_of_a_document_are_listed(
+    site: Deployment, data: bytes, format: str, media_type: str, expected: list[list[str]]
+) -> None:
+    page = read_page(site, f"/{site.mint(text(data, format, media_type))}?landing")
+    rows = page.xpath("//section[@aria-labelledby='contents']//tbody/tr")
+    assert [[cell.text_content() for cell in row.xpath("./td")] for row in rows] == expected
+
+
+def test_an_entry_that_is_stored_as_it_is_leads_to_its_part(site: Deployment) -> None:
+    name = site.mint(text(make_tar() + bytes(512), "x-tar", "application/x-tar"))
+    page = read_page(site, f"/{name}?landing")
+    (href,) = page.xpath("//section[@aria-labelledby='contents']//a/@href")
+    assert site.get(href.replace("?landing", "?bytes")).body == b"Dear Sir"
+    marked = read_page(site, href)
+    assert marked.xpath("//tr[@id='part']//a/text()") == ["letters/1.txt"]
+
+
+def make_warc() -> bytes:
+    record = b"Content-Type: text/plain\r\nContent-Length: %d\r\n\r\n%b\r\n\r\n"
+    return b"".join(
+        b"WARC/1.0\r\nWARC-Type: resource\r\nWARC-Target-URI: http://a.example/%d\r\n"
+        b"WARC-Date: 2026-11-24T00:00:00Z\r\nWARC-Record-ID: <urn:uuid:%036d>\r\n"
+        % (n, n)
+        + record % (len(text), text)
+        for n, text in enumerate((b"first", b"second"))
+    )
+
+
+def test_each_record_and_each_mail_of_a_file_has_a_part(site: Deployment) -> None:
+    warc = make_warc()
+    second = warc.rindex(b"WARC/1.0")
+    mails = [b"Subject: one\n\nDear Sir\n", b"Subject: two\n\nDear Madam\n"]
+    mbox = b"\n".join(b"From a@a.example Mon Nov 24 2026\n" + one for one in mails)
+    for data, media_type, format, expected in (
+        (warc, "application/warc", "warc", [warc[:second], warc[second:]]),
+        (mbox, "application/mbox", "mbox", mails),
+    ):
+        page = read_page(site, f"/{site.mint(text(data, format, media_type))}?landing")
+        links = page.xpath("//section[@aria-labelledby='contents']//a/@href")
+        found = [site.get(one.replace("?landing", "?bytes")).body for one in links]
+        assert [one.rstrip() for one in found] == [one.rstrip() for one in expected]
 
 
 # questions

@@ -58,7 +58,7 @@ class WarcExtractor:
         left = _MOST
         pending: tuple[int, str] | None = None  # a text whose record has not ended yet
         group = 0
-        for start, record in _iterate_records(source):
+        for start, record in iterate_records(source):
             if pending is not None:
                 _add_record(building, *pending, start, group)
             pending, group = None, group + 1
@@ -84,7 +84,7 @@ class WarcExtractor:
 def _list_links(source: Source) -> Iterator[ListedLink]:
     """Yield the links of the pages. Raises Undecodable or OverBudget."""
     left = _MOST
-    for _, record in _iterate_records(source):
+    for _, record in iterate_records(source):
         if record.headers.get("WARC-Type") not in _KINDS:
             continue
         kind, charset, payload = _read_record(source, record, left)
@@ -98,7 +98,7 @@ def _list_links(source: Source) -> Iterator[ListedLink]:
             yield ListedLink(how, address)
 
 
-def _iterate_records(source: Source) -> Iterator[tuple[int, Any]]:
+def iterate_records(source: Source) -> Iterator[tuple[int, Any]]:
     """Yield the records of a file, each with its first byte. Raises Undecodable."""
     warc = import_library("fastwarc.warc", _EXTRA, source)
     with source.open_file() as file:

@@ -75,6 +75,7 @@ GROUP = "perdure.extractors"
 _WITHIN = "within"
 _KEPT_VIEWS = {
     "measures": "application/json",
+    "contents": "application/json",
     "peaks": "image/svg+xml",
     "frames": "image/jpeg",
 }

@@ -14,12 +14,12 @@ from perdure.errors import PerdureError
 from perdure.model.queries import Fetch
 from perdure.reading.resolved import Resolved
 from perdure.server.common.service import Service
-from perdure.server.resource.previews import film, pages, picture, sound, table, text
+from perdure.server.resource.previews import contents, film, pages, picture, sound, table, text
 from perdure.server.resource.previews.port import Preview, PreviewKind, ShownDocument
 
 __all__ = ["Preview", "read_preview"]
 
-_KINDS: tuple[PreviewKind, ...] = (picture, sound, film, pages, table, text)
+_KINDS: tuple[PreviewKind, ...] = (picture, sound, film, pages, table, contents, text)
 
 
 async def read_preview(service: Service, resolved: Resolved, at: int) -> Preview | None:
