@@ -460,8 +460,9 @@ MORE: dict[tuple[str, ...], tuple[str, ...]] = {
     ("citations", "export"): ("--form", "cito"),
 }
 """Options that a command needs, beside the name."""
-READING = [one for one in list_commands_of_sets(perdure) if one != ("delegate",)]
-"""Delegating is a write: each time, another document says so."""
+WRITING = {("delegate",), ("hand-over",)}
+"""These write: each time, another document says so."""
+READING = [one for one in list_commands_of_sets(perdure) if one not in WRITING]
 
 
 @pytest.mark.parametrize("command", READING, ids=" ".join)

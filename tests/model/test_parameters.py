@@ -13,8 +13,13 @@ from perdure.errors.requests import (
     TooManyParameters,
 )
 from perdure.model.parameters import MOST, Parameters, list_pairs, read_number, read_parameters
+from perdure.reading.places import _PLACES
 from perdure.reading.targets import _PARAMETERS, _TYPED, _VERBS, Question, read_question
 
+_QUESTIONS = {"level": "metadata&"} | {
+    name: f"point={kind}&" for kind, names in _PLACES.items() for name in names
+}
+"""Parameters that belong to one question alone."""
 _REPEATABLE = ("index", "type", "locatt", "scope", "kind")
 
 
@@ -55,7 +60,7 @@ def test_a_number_out_of_its_bounds_is_refused(text: str) -> None:
 @pytest.mark.parametrize("name", sorted({*_PARAMETERS, *_TYPED} - {*_REPEATABLE}))
 def test_a_parameter_of_a_name_has_one_value(name: str) -> None:
     first, second = ("1", "2") if name == "limit" else ("t=1", "t=2")
-    question = "metadata&" if name == "level" else ""  # it belongs to this question alone
+    question = _QUESTIONS.get(name, "")
     with pytest.raises(RepeatedParameter) as refused:
         read_question(f"{question}{name}={first}&{name}={second}")
     assert refused.value.parameter == name
