@@ -196,7 +196,7 @@ def deployed(
         yield deployment
     finally:
         deployment.registry.close()
-        if process.poll() is None:
+        if deployment.process.poll() is None:  # a test may have restarted it
             deployment.stop()
 
 
