@@ -13,6 +13,7 @@ import os
 import re
 import shutil
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,9 @@ def addresses(site: Deployment) -> dict[str, str]:
     site.do(Withdraw(identifier=parse(resource(gone)), reason="The author wished it."))
     located = site.bind("hdl:21.T14999/located", "https://far.example/1")
     day = resource(letter).rpartition("/")[0]
+    month = day.rpartition("/")[0]
+    while b"settled" not in site.get("/search?q=herons", HTML).body:
+        time.sleep(0.1)  # until the search index has the letter
     return {
         "start": "/",
         "landing": f"/{letter}?landing",
@@ -78,6 +82,9 @@ def addresses(site: Deployment) -> dict[str, str]:
         "elsewhere": f"/{located}?landing",
         "tombstone": f"/{gone}?landing",
         "list": f"/{day}/",
+        "series": f"/{month.rpartition('/')[0].rpartition('/')[0]}/",
+        "year": f"/{month.rpartition('/')[0]}/",
+        "month": f"/{month}/",
         "authorities": "/authorities",
         "citation": f"/{quoting}?cites",
         "assertions": f"/{letter}?assertions",
@@ -90,6 +97,10 @@ def addresses(site: Deployment) -> dict[str, str]:
         "pwid": "/urn:pwid:archive.org:2016-01-22T11:20:29Z:page:http://www.dr.dk?info",
         "problem": "/pdi://oma.eop.gov.us/1990/01/01/1",
         "explanation": "/problems/not-found",
+        "about": "/about",
+        "interfaces": "/api",
+        "documentation": "/docs/",
+        "sign-in": "/sign-in",
         "patterns": "/patterns",
     }
 

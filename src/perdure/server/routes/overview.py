@@ -29,7 +29,8 @@ class ShownParameter(msgspec.Struct, frozen=True):
 class ShownRoute(msgspec.Struct, frozen=True, kw_only=True):
     """A route as the page shows it."""
 
-    operation: str
+    anchor: str
+    """The name of its operation; empty if a route before it has the same one."""
     methods: tuple[str, ...]
     request: str
     text: str
@@ -52,21 +53,25 @@ def group_routes(routes: Sequence[Route]) -> tuple[RouteGroup, ...]:
     """Return all routes in groups; those that every page shares stand once."""
     groups: dict[str, list[ShownRoute]] = {key: [] for key, _ in _HEADINGS}
     common: set[str] = set()
+    shown: set[str] = set()
     for route in routes:
         if route.is_common:
             if route.operation.partition("Of")[0] in common:
                 continue
             common.add(route.operation.partition("Of")[0])
         key = "names" if route.is_of_names else route.section
-        groups[key if key in groups else ""].append(_show_route(route))
+        groups[key if key in groups else ""].append(
+            _show_route(route, is_first=route.operation not in shown)
+        )
+        shown.add(route.operation)
     return tuple(
         RouteGroup(key or "interfaces", title, tuple(groups[key])) for key, title in _HEADINGS
     )
 
 
-def _show_route(route: Route) -> ShownRoute:
+def _show_route(route: Route, *, is_first: bool) -> ShownRoute:
     return ShownRoute(
-        operation=route.operation,
+        anchor=route.operation if is_first else "",
         methods=route.methods,
         request="…" if route.is_common else route.shown or route.pattern,
         text=_write_plain(route.text),
