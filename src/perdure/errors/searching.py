@@ -61,7 +61,7 @@ class UnknownSearchField(UnknownChoice):
 
 
 class UnknownSearchOrder(UnknownChoice):
-    """A search names an unknown order of what is found."""
+    """A search asks for an unknown order of its results."""
 
     kind = "order"
     rule = _MANUAL
