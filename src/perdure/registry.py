@@ -117,11 +117,7 @@ def initialise(root: Path, **authorities: tuple[str, ...]) -> Settings:
     if not is_new and grown != current:
         fence.check_original()
     with storage_errors("the registry directory"):
-        for name in DIRECTORIES:
-            (root / name).mkdir(parents=True, exist_ok=True)
-        with contextlib.closing(load_bytes(grown.bytes)(root)) as held:
-            held.create()
-        store.create_registry(root)
+        create_stores(root, grown)
         if is_new:
             with contextlib.closing(store.open_journal(root)) as journal:
                 journal.number_changes(format_timestamp(utc_now()))
@@ -130,6 +126,20 @@ def initialise(root: Path, **authorities: tuple[str, ...]) -> Settings:
         if grown != current or is_new:
             write_durably(root / setting.FILE, setting.write_toml(grown).encode())
     return grown
+
+
+def create_stores(root: Path, settings: Settings) -> Store:
+    """Create the directories and the stores of a registry that are missing.
+
+    Raises BadSettings for a store that is not installed, OSError or StorageFailed.
+    """
+    for name in DIRECTORIES:
+        (root / name).mkdir(parents=True, exist_ok=True)
+    store = load_store(settings.store)
+    with contextlib.closing(load_bytes(settings.bytes)(root)) as held:
+        held.create()
+    store.create_registry(root)
+    return store
 
 
 class Registry:

@@ -61,11 +61,10 @@ def statement(named: Name, key: Path, role: str) -> None:
     ssh-keygen -Y sign -n perdure-signature-v1 -f KEY statement
     (cat statement; echo; cat statement.sig) | perdure attach-signature ID -
     """
-    from perdure.signing.signers import LARGEST_FILE, read_public_key
+    from perdure.signing.signers import load_public_key
     from perdure.upkeep.signing import make_statement
 
-    with key.open("rb") as file:
-        public = read_public_key(file.read(LARGEST_FILE))
+    public = load_public_key(key)
     with here().open_registry() as registry:
         made = make_statement(registry, named, public.fingerprint, role)
     here().print_answer(
@@ -92,10 +91,9 @@ def allowed_signer(principal: str, key: Path, valid_after: str, valid_before: st
     the setting allowed_signers names.
     """
     from perdure.signing.allowed import write_allowed_signer
-    from perdure.signing.signers import LARGEST_FILE, read_public_key
+    from perdure.signing.signers import load_public_key
 
-    with key.open("rb") as file:
-        public = read_public_key(file.read(LARGEST_FILE))
+    public = load_public_key(key)
     line = write_allowed_signer(
         principal, public, valid_after=valid_after, valid_before=valid_before
     )

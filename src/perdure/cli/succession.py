@@ -165,15 +165,12 @@ def take_over(
     If it was interrupted, run the same command again.
     """
     from perdure.model.records import LOCAL
-    from perdure.signing.signers import LARGEST_FILE, read_public_key
+    from perdure.signing.signers import load_public_key
     from perdure.upkeep.succession import taking
     from perdure.upkeep.succession.checking import check_package
     from perdure.upkeep.succession.fetching import fetch_package
 
-    expected = None
-    if from_key is not None:
-        with from_key.open("rb") as file:
-            expected = read_public_key(file.read(LARGEST_FILE))
+    expected = None if from_key is None else load_public_key(from_key)
     package = Path(source)
     if source.lower().startswith(("http://", "https://")):
         secret = token_file.read_text("utf-8").strip() if token_file else ""

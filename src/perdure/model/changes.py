@@ -257,6 +257,30 @@ def find_leaf(change: Change) -> bytes:
     return change.leaf if change.leaf is not None else hash_leaf(make_row(change))
 
 
+def make_withheld(mark: ChangeMark, leaf: bytes, chain: bytes) -> Change:
+    """Make a change of which only the number, the leaf and the chain are known."""
+    return Change(
+        epoch=mark.epoch,
+        number=mark.number,
+        at="",
+        act=WITHHELD,
+        first="",
+        last="",
+        count=0,
+        revision=0,
+        digest=b"",
+        chain=chain,
+        actor="",
+        salt=None,
+        leaf=leaf,
+    )
+
+
+def withhold_change(change: Change) -> Change:
+    """Return what is left of a change for those who may know nothing else of it."""
+    return make_withheld(change.mark, find_leaf(change), change.chain)
+
+
 def extend_chain(chain: bytes, leaf: bytes) -> bytes:
     """Return the chain after one more change."""
     return hashlib.sha256(b"\1" + chain + leaf).digest()
@@ -308,21 +332,7 @@ class Numbering:
     def number_leaf(self, leaf: bytes) -> Change:
         """Make the next change, of which only the leaf is known."""
         self.count_leaf(leaf)
-        return Change(
-            epoch=self.epoch,
-            number=self.number,
-            at="",
-            act=WITHHELD,
-            first="",
-            last="",
-            count=0,
-            revision=0,
-            digest=b"",
-            chain=self.chain,
-            actor="",
-            salt=None,
-            leaf=leaf,
-        )
+        return make_withheld(ChangeMark(self.epoch, self.number), leaf, self.chain)
 
     def number_change(self, deed: Deed, scope: Scope, digest: bytes, salt: bytes | None) -> Change:
         """Make the next change."""

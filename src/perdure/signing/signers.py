@@ -5,6 +5,7 @@ What must stay true: no part of a private key is in an error.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, Protocol
 
 from perdure.errors.signing import KeyMalformed
@@ -35,6 +36,12 @@ def read_signer(data: bytes, passphrase: bytes | None = None) -> Signer:
     if b"PRIVATE KEY-----" in data:
         return read_ssh_signer(data, passphrase)
     return read_minisign_signer(data, passphrase)
+
+
+def load_public_key(path: Path) -> PublicKey:
+    """Read the public key in a file, as `read_public_key`. Raises OSError, too."""
+    with path.open("rb") as file:
+        return read_public_key(file.read(LARGEST_FILE))
 
 
 def read_public_key(data: bytes) -> PublicKey:

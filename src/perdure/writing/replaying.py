@@ -30,7 +30,6 @@ from perdure.ids.keys import spell_key
 from perdure.model import stored
 from perdure.model.changes import (
     RULE,
-    WITHHELD,
     WITHOUT_RECORDS,
     ChainHead,
     Change,
@@ -38,8 +37,8 @@ from perdure.model.changes import (
     Line,
     attest_line,
     digest_attested,
-    find_leaf,
     link_change,
+    withhold_change,
 )
 from perdure.model.commands import NOWHERE, Content
 from perdure.model.mirroring import BrokenRule, MirroredChange, SoughtContent
@@ -292,15 +291,15 @@ class _Page:
         elif change.act == RULE:
             self._replay_rule(mirrored)
         elif _is_bare(change):
-            self._waiting.append(ReplayedChange(_keep_leaf(change)))
+            self._waiting.append(ReplayedChange(withhold_change(change)))
         else:
-            kept = change if mirrored.lines else _keep_leaf(change)
+            kept = change if mirrored.lines else withhold_change(change)
             try:
                 lines = self._place_lines(change, mirrored.lines)
             except BrokenRule as broken:
                 if self._accepted.get(change.chain.hex()) != broken.rule:
                     raise
-                kept, lines = _keep_leaf(change), []  # what the mirror has stays
+                kept, lines = withhold_change(change), []  # what the mirror has stays
             except (msgspec.DecodeError, TypeError, ValueError) as error:
                 fault = f"a record cannot be read: {error}"
                 raise BrokenRule(replaying.UNREADABLE, fault, change=change) from error
@@ -403,25 +402,6 @@ class _Page:
 def _is_bare(change: Change) -> bool:
     """Return True if a change wrote no record that a mirror could have."""
     return change.act in WITHOUT_RECORDS
-
-
-def _keep_leaf(change: Change) -> Change:
-    """A change of which the mirror has nothing but the leaf."""
-    if change.leaf is not None:
-        return change
-    return msgspec.structs.replace(
-        change,
-        at="",
-        act=WITHHELD,
-        first="",
-        last="",
-        count=0,
-        revision=0,
-        digest=b"",
-        actor="",
-        salt=None,
-        leaf=find_leaf(change),
-    )
 
 
 def _check_name(change: Change, key: str, text: str) -> None:

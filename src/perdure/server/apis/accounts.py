@@ -10,13 +10,9 @@ otherwise; a token that was revoked ends its sessions; no secret is in a session
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
 
 from perdure.errors.credentials import (
-    PasswordNeedsHttps,
-    PasswordNotBase64,
     PasswordWrong,
     SessionEnded,
 )
@@ -55,14 +51,7 @@ def has_account(request: Request) -> bool:
 
 
 def _check_password(service: Service, request: Request, credentials: str) -> Token:
-    allowed = service.settings.basic_authentication
-    if allowed == "never" or (allowed == "https" and request.scope["scheme"] != "https"):
-        raise PasswordNeedsHttps()
-    try:
-        text = base64.b64decode(credentials, validate=True).decode("utf-8")
-    except (binascii.Error, UnicodeDecodeError):
-        raise PasswordNotBase64() from None
-    _, _, password = text.partition(":")
+    _, password = auth.read_password(service, request, credentials)
     if not tokens.is_token(password):
         raise PasswordWrong()
     return auth.find_known_token(service, tokens.digest_secret(password))

@@ -17,15 +17,10 @@ not even from the time that the answer took.
 
 from __future__ import annotations
 
-import base64
-import binascii
-
 import msgspec
 
 from perdure.errors import Forbidden, MalformedIdentifier, Unauthenticated
 from perdure.errors.credentials import (
-    PasswordNeedsHttps,
-    PasswordNotBase64,
     PasswordWrong,
     RightMissing,
     ValueNotWritable,
@@ -74,14 +69,7 @@ async def identify_actor(service: Service, request: Request) -> Actor:
 
 
 async def _check_password(service: Service, request: Request, credentials: str) -> Actor:
-    allowed = service.settings.basic_authentication
-    if allowed == "never" or (allowed == "https" and request.scope["scheme"] != "https"):
-        raise PasswordNeedsHttps()
-    try:
-        text = base64.b64decode(credentials, validate=True).decode("utf-8")
-    except (binascii.Error, UnicodeDecodeError):
-        raise PasswordNotBase64() from None
-    name, _, password = text.partition(":")  # a colon in the user is escaped
+    name, password = auth.read_password(service, request, credentials)
     if tokens.is_token(password):
         token = auth.find_known_token(service, tokens.digest_secret(password))
         return Actor(token.name, token=token)

@@ -10,11 +10,19 @@ an answer.
 
 from __future__ import annotations
 
+import base64
+import binascii
 from collections.abc import Sequence
 from datetime import UTC
 
 from perdure.errors import UnknownAuthority
-from perdure.errors.credentials import CredentialMalformed, NoCredential, TokenUnknown
+from perdure.errors.credentials import (
+    CredentialMalformed,
+    NoCredential,
+    PasswordNeedsHttps,
+    PasswordNotBase64,
+    TokenUnknown,
+)
 from perdure.errors.quotas import MintsUsedUp
 from perdure.ids import Identifier
 from perdure.model.records import Token
@@ -37,6 +45,23 @@ def find_bearer(service: Service, request: Request) -> Token:
     if not tokens.is_token(secret):
         raise CredentialMalformed()
     return find_known_token(service, tokens.digest_secret(secret))
+
+
+def read_password(service: Service, request: Request, credentials: str) -> tuple[str, str]:
+    """Read the user and the password of `Authorization: Basic` (RFC 7617).
+
+    Raises PasswordNeedsHttps if the settings refuse passwords over this connection, or
+    PasswordNotBase64.
+    """
+    allowed = service.settings.basic_authentication
+    if allowed == "never" or (allowed == "https" and request.scope["scheme"] != "https"):
+        raise PasswordNeedsHttps()
+    try:
+        text = base64.b64decode(credentials, validate=True).decode("utf-8")
+    except (binascii.Error, UnicodeDecodeError):
+        raise PasswordNotBase64() from None
+    user, _, password = text.partition(":")  # a colon in the user is escaped
+    return user, password
 
 
 def find_known_token(service: Service, digest: str) -> Token:

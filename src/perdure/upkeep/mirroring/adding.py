@@ -12,7 +12,6 @@ not become a mirror; nothing is deleted.
 
 from __future__ import annotations
 
-import contextlib
 import shutil
 from pathlib import Path
 
@@ -23,7 +22,7 @@ from perdure.errors.mirroring import MirrorOccupied, NothingToAccept, NotMirror
 from perdure.errors.processes import HasWriter
 from perdure.errors.root import quote
 from perdure.policy import replaying
-from perdure.registry import DIRECTORIES, Registry, load_bytes, load_store
+from perdure.registry import DIRECTORIES, Registry, create_stores
 from perdure.settings import Settings
 from perdure.storage import home
 from perdure.storage.durable import (
@@ -99,12 +98,7 @@ def _create_registry(root: Path, base_url: str, backup: Path | None) -> None:
     if backup is not None:
         _copy_backup(backup, root)
     settings = Settings(base_url=base_url)
-    for name in DIRECTORIES:
-        (root / name).mkdir(exist_ok=True)
-    store = load_store(settings.store)
-    with contextlib.closing(load_bytes(settings.bytes)(root)) as held:
-        held.create()
-    store.create_registry(root)
+    store = create_stores(root, settings)
     CopyFence(root, store, settings.copy_fence).settle()
     write_durably(root / setting.FILE, setting.write_toml(settings).encode())
 
@@ -157,11 +151,6 @@ def _start_again(root: Path, now: str) -> None:
         if one.name not in _STAYING:
             one.replace(aside / one.name)
     sync_directory(aside)
-    for name in DIRECTORIES:
-        (root / name).mkdir(exist_ok=True)
-    store = load_store(settings.store)
-    with contextlib.closing(load_bytes(settings.bytes)(root)) as held:
-        held.create()
-    store.create_registry(root)
+    store = create_stores(root, settings)
     CopyFence(root, store, settings.copy_fence).settle()
     sync_directory(root)

@@ -23,10 +23,11 @@ from perdure.model.changes import (
     BEGIN,
     TOKEN,
     TOKEN_KEY,
-    WITHHELD,
     ChainHead,
     Change,
+    ChangeMark,
     Epoch,
+    make_withheld,
 )
 from perdure.model.mirroring import MirroredChange
 
@@ -99,21 +100,8 @@ def _make_change(row: WireLine, wrote: Sequence[tuple[str, str]]) -> MirroredCha
     try:
         chain = _read_hash(row.chain)
         if row.leaf is not None:
-            change = Change(
-                epoch=row.epoch,
-                number=row.number,
-                at="",
-                act=WITHHELD,
-                first="",
-                last="",
-                count=0,
-                revision=0,
-                digest=b"",
-                chain=chain,
-                actor="",
-                salt=None,
-                leaf=_read_hash(row.leaf),
-            )
+            mark = ChangeMark(row.epoch, row.number)
+            change = make_withheld(mark, _read_hash(row.leaf), chain)
             return MirroredChange(change=change, is_whole=False)
         first, last = row.keys
         salt = bytes.fromhex(row.salt) if row.salt is not None else None

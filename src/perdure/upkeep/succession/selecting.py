@@ -18,7 +18,7 @@ from perdure.errors import PerdureError
 from perdure.ids import parse
 from perdure.ids.name_set import read_set
 from perdure.model import stored
-from perdure.model.changes import BEGIN, RULE, WITHHELD, WITHOUT_RECORDS, Change, Line, find_leaf
+from perdure.model.changes import BEGIN, RULE, WITHOUT_RECORDS, Change, Line, withhold_change
 from perdure.model.delegations import Delegation
 from perdure.model.mirroring import MirroredChange
 from perdure.model.reading_rules import ReadingRule
@@ -49,7 +49,7 @@ class ChangeSelection:
             return MirroredChange(change=change, epoch=whole.epoch)
         lines = tuple(line for line in whole.lines if self.selects_line(change, line))
         if not lines:
-            return MirroredChange(change=_keep_leaf(change), is_whole=False)
+            return MirroredChange(change=withhold_change(change), is_whole=False)
         is_whole = whole.is_whole and len(lines) == len(whole.lines)
         return MirroredChange(change=change, lines=lines, is_whole=is_whole)
 
@@ -129,23 +129,6 @@ def narrow_rules(delegation: Delegation, rules: Iterable[ReadingRule]) -> list[R
 def read_rule_line(line: Line) -> ReadingRule:
     """Read the line of a change that set a reading rule. Raises msgspec.DecodeError."""
     return _decode_rule(line[1])
-
-
-def _keep_leaf(change: Change) -> Change:
-    """A change of which nothing but the leaf is handed over."""
-    return msgspec.structs.replace(
-        change,
-        at="",
-        act=WITHHELD,
-        first="",
-        last="",
-        count=0,
-        revision=0,
-        digest=b"",
-        actor="",
-        salt=None,
-        leaf=find_leaf(change),
-    )
 
 
 def list_records(changes: Iterable[MirroredChange]) -> Iterator[tuple[Change, Line]]:
