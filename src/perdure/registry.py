@@ -192,8 +192,18 @@ class Registry:
             self.settings.templates,
             delegations=self.delegations,
             find_elsewhere=self._find_elsewhere,
+            is_assigned_here=self._is_assigned_here,
             clock=self.clock,
             archives=own,
+        )
+
+    def _is_assigned_here(self, name: Identifier) -> bool:
+        """Return True if an authority of this registry assigns names as this one."""
+        from perdure.policy.forwarding import is_assigned_here
+
+        settings = self.settings
+        return is_assigned_here(
+            name, authorities=settings.owned_authorities, prefixes=settings.handle_prefixes
         )
 
     def _find_elsewhere(self, name: Identifier, part: str) -> Elsewhere | None:

@@ -41,3 +41,8 @@ def test_what_cannot_be_checked(text: str, error: type[InvalidRequest]) -> None:
     """Ruling pdi-citation: both sides name one version in one format."""
     with pytest.raises(error):
         require_citation(parse(text))
+
+
+def test_the_side_that_is_a_pattern_is_named() -> None:
+    with pytest.raises(PatternNotAllowed, match=r"list pdi://a\.us/1997/01/01/\*\.text\.1'"):
+        require_citation(parse(f"{ONE}@9=pdi://a.us/1997/01/01/*.text.1#char=1,2"))

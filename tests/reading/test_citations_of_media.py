@@ -14,6 +14,7 @@ from perdure.errors import PartNotFound, PartOutOfRange
 from perdure.ids import parse
 from perdure.ids.pdi import Pdi
 from perdure.model.verdicts import CitationReport, Verdict
+from perdure.reading.citations.describing import write_sentence
 from perdure.storage.spool import make_content
 
 RATE = 100  # samples a second
@@ -89,7 +90,7 @@ def test_samples_from_an_origin_in_seconds(
 
 def test_an_origin_after_the_sound_does_not_exist(library: Desk) -> None:
     kept = keep(library, SOUNDS["wav"][0], "wav", "audio/wav")
-    with pytest.raises(PartOutOfRange):
+    with pytest.raises(PartOutOfRange, match="'origin 5'"):
         check(library, f"{kept}@5={kept}#sec=0,1")
 
 
@@ -124,13 +125,14 @@ def test_pixels_from_an_upper_left_corner(
     assert found.verdict is verdict
     if verdict is Verdict.VERBATIM:
         assert (str(found.part), found.extent) == (f"{citing}#rect=(4,3),(6,5)", 4)
+        assert write_sentence(found) == "quoted pixel for pixel"
     if verdict is Verdict.ELSEWHERE:
         assert str(found.right) == f"{citing}@(4,3)={cited}#rect=(1,1),(3,3)"
         assert str(found.part) == f"{citing}#rect=(4,3),(6,5)"
     if verdict is Verdict.ALTERED:  # two pixels here, two there
         assert (found.kept, found.total, found.unit) == (44, 48, "pixel")
     assert check(library, f"{cited}@(0,0)={cited}").verdict is Verdict.VERBATIM
-    with pytest.raises(PartOutOfRange):
+    with pytest.raises(PartOutOfRange, match=r"'origin \(8,0\)'"):
         check(library, f"{citing}@(8,0)={cited}#(1,1),(3,3)")
 
 
@@ -193,7 +195,7 @@ def test_frames_from_an_origin_in_seconds(
         assert check(library, str(found.right)).verdict is Verdict.VERBATIM
     elif verdict is Verdict.ELSEWHERE:  # no origin is a fraction of a second
         assert (found.right, str(found.part)) == (None, f"{name}#msec=1400,3400")
-    with pytest.raises(PartOutOfRange):
+    with pytest.raises(PartOutOfRange, match="'origin 9'"):
         check(library, f"{name}@9={cited}{part}")
 
 

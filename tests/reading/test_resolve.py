@@ -244,6 +244,18 @@ def test_a_successor_answers_for_what_is_still_here(desk: Desk, letter: str) -> 
     assert isinstance(door.resolve(on_the_machine).step, Fetch)
 
 
+def test_a_citation_is_not_led_to_the_resolver_of_what_it_cites(desk: Desk, letter: str) -> None:
+    """The citing document is here, so its citation is. The cited one may be there."""
+    delegate(desk, "pdi://press.oma.eop.gov.us/1993/", "resolver")
+    there = parse("pdi://press.oma.eop.gov.us/1993/01/20/1.text.1")
+    door = desk.registry.reading
+    found = door.resolve(Query(identifier=parse(f"{letter}@0={there}")))
+    assert isinstance(found.sides[0], Fetch)
+    assert found.sides[1] is None
+    with pytest.raises(AnsweredElsewhere):
+        door.resolve(Query(identifier=parse(f"{there}@0={letter}")))
+
+
 def delegate(desk: Desk, names: str, role: str) -> None:
     resolver = read_resolver("https://other.example")
     delegate_names(desk.registry, make_delegation(read_set(names), (resolver,), role=role))

@@ -33,9 +33,9 @@ def require_citation(identifier: Identifier) -> Pdi:
     """
     if not isinstance(identifier, Pdi) or identifier.citation is None:
         raise NotACitation(identifier=str(identifier))
-    if identifier.is_pattern:
-        raise PatternNotAllowed(identifier=str(identifier))
     for side in list_sides(identifier):
+        if side.is_pattern:
+            raise PatternNotAllowed(identifier=str(side.whole))
         if side.format is None or side.version is None:
             raise SideNotPinned(identifier=str(identifier), side=str(side))
     return identifier

@@ -38,7 +38,7 @@ def find_public_resolvers(
     """
     if forward == "never" or identifier.is_citation or find_set(identifier) is not None:
         return None
-    if find_home_prefix(identifier) in prefixes or _is_ours(identifier, authorities):
+    if is_assigned_here(identifier, authorities=authorities, prefixes=prefixes):
         return None
     found = find_resolvers(identifier)
     if not found:
@@ -57,12 +57,16 @@ def find_public_resolvers(
     return Elsewhere(identifier=identifier, resolvers=resolvers, is_followed=follows)
 
 
-def _is_ours(identifier: Identifier, authorities: Iterable[Authority]) -> bool:
-    """Return True if one of our authorities assigns names of this identifier's authority.
+def is_assigned_here(
+    identifier: Identifier, *, authorities: Iterable[Authority], prefixes: Iterable[str]
+) -> bool:
+    """Return True if one of our authorities or prefixes assigns names as this one.
 
     All shoulders of one ARK authority count as ours if one of them is: its public resolver may send
     readers here, and we would send them back.
     """
+    if find_home_prefix(identifier) in prefixes:
+        return True
     beginning = identifier.authority_beginning
     for one in authorities:
         if one.scheme != identifier.kind:

@@ -38,6 +38,7 @@ import msgspec
 
 from perdure.errors import Forbidden, NotFound, PerdureError, Unauthenticated
 from perdure.errors.cutting import PartElsewhere
+from perdure.errors.delegations import AnsweredElsewhere
 from perdure.errors.lookup import CitationGone
 from perdure.ids import Identifier, parse
 from perdure.ids.name_set import NameSet, find_set, make_set
@@ -93,6 +94,7 @@ class ReadDoor:
         templates: tuple[str, ...] = (),
         *,
         find_elsewhere: FindElsewhere = find_nothing,
+        is_assigned_here: Callable[[Identifier], bool] | None = None,
         delegations: Delegations | None = None,
         clock: Callable[[], datetime] = _find_time,
         archives: tuple[str, ...] = (),
@@ -100,6 +102,7 @@ class ReadDoor:
         """`archives` are the ids of the web archive of this registry."""
         self._records = records
         self._find_elsewhere = find_elsewhere
+        self._is_assigned_here = is_assigned_here
         self._delegations = delegations
         self._clock = clock
         self.rules = ReadingRules(records)
@@ -244,16 +247,19 @@ class ReadDoor:
     def _resolve_citation(self, asked: Identifier, query: Query) -> Resolved:
         """Resolve both sides of a citation, so that a side that does not exist is an error.
 
-        Raises InvalidRequest for a pattern or a side without version, the errors of resolving
-        either side, and CitationGone.
+        A cited document that another resolver may know gets no step. Raises InvalidRequest for a
+        pattern or a side without version, the errors of resolving either side, and CitationGone.
         """
         steps: list[Step | None] = []
         for side in list_sides(require_citation(asked)):
             try:
-                step = self.resolve(Query(identifier=side, reader=query.reader)).step
+                step: Step | None = self.resolve(Query(identifier=side, reader=query.reader)).step
             except PartElsewhere:
-                steps.append(None)
-                continue
+                step = None
+            except NotFound as error:
+                if not steps or not self._may_be_elsewhere(side, error):
+                    raise
+                step = None
             if isinstance(step, Gone):
                 grave = step.tombstone
                 raise CitationGone(
@@ -265,6 +271,13 @@ class ReadDoor:
                 )
             steps.append(step)
         return Resolved(asked, asked, None, query, sides=tuple(steps))
+
+    def _may_be_elsewhere(self, side: Identifier, error: NotFound) -> bool:
+        """Return True if another resolver may know a side that is unknown here."""
+        if isinstance(error, AnsweredElsewhere):
+            return True
+        is_assigned_here = self._is_assigned_here
+        return type(error) is NotFound and not (is_assigned_here is None or is_assigned_here(side))
 
     def _find_answer(self, query: Query, asked: Identifier, part: str) -> Resolved:
         follow = query.follow_aliases

@@ -45,7 +45,8 @@ def compare_passages(citing: str, start: int, until: int, cited: str) -> Compari
         if here is not None:
             return here
     altered = compare_words(citing, start, until, cited)
-    there = _find_there(citing, start, cited, folded)
+    there = None if altered is None else _find_inside(citing, altered, cited, folded)
+    there = there or _find_there(citing, start, cited, folded)
     if there is None or (altered is not None and _is_apart(altered, there)):
         searched = start <= _AROUND and len(citing) - start <= _AROUND
         return altered or Comparison(verdict=Verdict.ABSENT, is_complete=searched)
@@ -84,6 +85,22 @@ def _find_here(
     if not folded.text.startswith(wanted):
         return None
     return _place(grade, start, folded.find_stop(len(wanted)))
+
+
+def _find_inside(
+    citing: str, altered: Comparison, cited: str, folded: dict[Verdict, str]
+) -> Comparison | None:
+    """Return a copy that begins in an altered passage: only its origin is wrong."""
+    stop = altered.stop + len(cited)
+    found = citing.find(cited, altered.start, stop)
+    if found >= 0:
+        return _place(Verdict.VERBATIM, found, found + len(cited))
+    for grade, wanted in folded.items():
+        text = FoldedText(citing, grade, altered.start, stop=stop)
+        at = text.text.find(wanted)
+        if wanted and at >= 0:
+            return _place(grade, text.find_start(at), text.find_stop(at + len(wanted)))
+    return None
 
 
 def _find_there(

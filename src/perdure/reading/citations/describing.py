@@ -23,7 +23,7 @@ from perdure.parts.selectors import PDI
 CONTEXT = "http://www.w3.org/ns/anno.jsonld"
 
 _SENTENCES = {
-    Verdict.VERBATIM: "quoted word for word",
+    Verdict.VERBATIM: "quoted {unit} for {unit}",
     Verdict.REFLOWED: "quoted, with other line breaks or white space",
     Verdict.SAME_WORDS: "quoted, with other case, quotation marks or dashes",
     Verdict.TRANSCLUDED: "embedded by its identifier",
@@ -77,10 +77,10 @@ def make_refusal(report: CitationReport) -> PerdureError:
 
 def write_sentence(report: CitationReport) -> str:
     """Return the verdict in words: `quoted with changes: 8 of 9 words are equal`."""
-    sentence = _SENTENCES[report.verdict]
+    unit = "word" if report.unit in ("", "character") else report.unit
+    sentence = _SENTENCES[report.verdict].format(unit=unit)
     match report.verdict:
         case Verdict.ALTERED if report.total:
-            unit = "word" if report.unit == "character" else report.unit
             first = "" if report.is_complete else "the first "
             sentence += f": {report.kept} of {first}{count_things(report.total, unit)} are equal"
         case Verdict.ABSENT if not report.is_complete:

@@ -28,7 +28,7 @@ from perdure.model.verdicts import Comparison, Verdict
 from perdure.parts import ByteRange, Crop, Instant, Interval, Media, Rect, Selector, Units
 from perdure.parts.selectors import Time
 from perdure.policy.quotations.units import compare_units, find_rectangle, find_run
-from perdure.reading.citations.origins import Medium, Origin
+from perdure.reading.citations.origins import Medium, Origin, require_place
 from perdure.reading.citations.sides import NOTHING, Finding, Side, blame
 from perdure.reading.extraction import PartExtraction
 
@@ -81,7 +81,9 @@ def _compare_pictures(parts: PartExtraction, citing: Side, origin: Origin, cited
     width, height = rect.right - rect.left, rect.bottom - rect.top
     here = Rect(left, top, left + width, top + height, origin.frame)
     with blame(citing.identifier):
-        parts.outline_part(citing.source, Rect(left, top, left + 1, top + 1, origin.frame))
+        require_place(
+            parts, citing.source, origin, Rect(left, top, left + 1, top + 1, origin.frame)
+        )
         try:
             is_equal = _digest_part(parts, citing.source, here) == theirs
         except PartOutOfRange:
@@ -138,7 +140,7 @@ def _compare_film(parts: PartExtraction, citing: Side, origin: Origin, cited: Si
     start = Fraction(origin.number)
     here = Crop(Interval(start, start + scene.time.end - scene.time.start))
     with blame(citing.identifier):
-        parts.outline_part(citing.source, Instant(start))
+        require_place(parts, citing.source, origin, Instant(start))
         try:
             ours = _read_units(parts, citing.source, here)
         except PartOutOfRange:
@@ -251,7 +253,7 @@ def _compare_sound(parts: PartExtraction, citing: Side, origin: Origin, cited: S
     start = Fraction(origin.number)
     here = Interval(start, start + Fraction(count, theirs.rate))
     with blame(citing.identifier):
-        parts.outline_part(citing.source, Instant(start))
+        require_place(parts, citing.source, origin, Instant(start))
         rest = Media(time=Time(start, here.end))  # clipped at the end of the sound
         ours = _read_samples(parts, citing.source, rest)
     if ours.form != theirs.form:

@@ -13,8 +13,8 @@ defined" (draft-mallery-urn-pdi-00 section 3.5.2):
 
 # ruling: citation-origin
 
-How it works: `read_origin` reads the position of a citation into a value. The comparisons
-decide whether the document has such a place.
+How it works: `read_origin` reads the position of a citation into a value. `require_place` decides
+whether a document has such a place, or the comparison does.
 """
 
 from __future__ import annotations
@@ -23,9 +23,13 @@ import re
 from enum import Enum
 from typing import NamedTuple
 
+from perdure.errors import PartOutOfRange
 from perdure.errors.citing import PositionMalformed
+from perdure.extractors.port import Part, Source
 from perdure.extractors.text.characters import EXTRACTOR
+from perdure.parts import Selector
 from perdure.parts.port import covers_type
+from perdure.reading.extraction import PartExtraction
 
 _NUMBER = re.compile("[0-9]{1,18}", re.ASCII)
 _POINT = re.compile(r"\(([0-9]{1,18}),([0-9]{1,18})(?:,([0-9]{1,18}))?\)", re.ASCII)
@@ -51,6 +55,9 @@ class Origin(NamedTuple):
     number: int
     top: int = 0
     frame: int = 0
+
+    def __str__(self) -> str:
+        return self.spell_moved(self.number, self.top)
 
     def spell_moved(self, number: int, top: int = 0) -> str:
         """Return the text of another position in the same medium and frame."""
@@ -84,3 +91,15 @@ def read_origin(text: str, medium: Medium, media_type: str) -> Origin:
     elif _NUMBER.fullmatch(text) and (medium is not Medium.PAGES or int(text)):
         return Origin(medium, int(text))
     raise PositionMalformed(origin=text, media_type=media_type, expected=medium.value.strip())
+
+
+def require_place(
+    parts: PartExtraction, source: Source, origin: Origin, selector: Selector
+) -> Part:
+    """Return the part at which an origin is. Raises PartOutOfRange, which names the origin."""
+    try:
+        return parts.outline_part(source, selector)
+    except PartOutOfRange as error:
+        raise PartOutOfRange(
+            identifier=error.identifier, selector=f"origin {origin}", extent=error.extent
+        ) from None

@@ -29,7 +29,7 @@ from perdure.extractors.text.index import TextIndex, Unit, open_index
 from perdure.model.verdicts import Comparison, Excerpt, Verdict
 from perdure.parts import CharRange, Page, Selector
 from perdure.policy.quotations.passages import compare_passages
-from perdure.reading.citations.origins import TABLES, Medium, Origin, find_medium
+from perdure.reading.citations.origins import TABLES, Medium, Origin, find_medium, require_place
 from perdure.reading.citations.sides import Finding, Side, blame
 from perdure.reading.extraction import PartExtraction
 from perdure.reading.text_places import select_range
@@ -199,8 +199,7 @@ def _read_passage(parts: PartExtraction, cited: Side, quoted: str | None) -> str
 def _find_place(parts: PartExtraction, source: Source, text: PlainText, origin: Origin) -> _Place:
     """Return the places of an origin in a plain text. Raises PartNotFound if there is no page."""
     if origin.medium is Medium.PAGES:
-        page = Page(origin.number)
-        part = parts.outline_part(source, page)
+        part = require_place(parts, source, origin, Page(origin.number))
         passage = text.locate_part(part)
         if passage is None:  # a page without text
             return _Place(len(text.text), len(text.text) + 1)

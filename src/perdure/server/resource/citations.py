@@ -154,7 +154,7 @@ async def answer_bytes(service: Service, request: Request, resolved: Resolved) -
     """
     report = await service.check_citation(resolved)
     if report.verdict is Verdict.UNVERIFIABLE:
-        return _lead_to_cited(service, request, resolved, report)
+        return _lead_to_cited(request, resolved, report, _describe(service, report))
     shown = _resolve_passage(service, resolved, report)
     step = shown.step
     if shown.inside is None and isinstance(step, Fetch):
@@ -195,19 +195,16 @@ def _add_fields(
 
 
 def _lead_to_cited(
-    service: Service, request: Request, resolved: Resolved, report: CitationReport
+    request: Request, resolved: Resolved, report: CitationReport, fields: Fields
 ) -> Answer:
     """Redirect (303) to the page of the cited part if it is held here; else raise the error."""
     cited = report.cited
     while cited.cited is not None:
         cited = cited.cited
-    found = service.reading.resolve(Query(identifier=cited, reader=resolved.query.reader))
-    if report.side == report.cited or not isinstance(found.choose(whole=True), Fetch):
+    if report.side == report.cited or not isinstance(resolved.sides[-1], Fetch):
         raise make_refusal(report)
     there = append_question(f"{request.base_url}/{spell_path(cited)}", "landing")
-    return make_empty_answer(
-        HTTPStatus.SEE_OTHER, (b"location", escape_uri(there)), *_describe(service, report)
-    )
+    return make_empty_answer(HTTPStatus.SEE_OTHER, (b"location", escape_uri(there)), *fields)
 
 
 async def _give_metadata(
