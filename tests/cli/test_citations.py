@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -179,3 +182,21 @@ def test_found_quotations_are_listed_when_they_are_asked_for(
     shell.error("cites", f"pdi://{SERIES}/", "--kind", "found", code=4)
     form = ("--form", "opencitations")
     assert len(shell.lines("citations", "export", "--kind", "found", *form)) == 1
+
+
+def test_a_reader_that_stops_is_no_fault_of_the_index(shell: Shell, speech: str, memo: str) -> None:
+    """As `perdure citations export --form cito | head -1` may do."""
+    with (shell.root / "perdure.toml").open("a") as settings:
+        settings.write('base_url = "https://pid.example"\n')
+    reader, writer = os.pipe()
+    os.close(reader)
+    words = [sys.executable, "-m", "perdure.cli", "-C", str(shell.root)]
+    ended = subprocess.run(  # noqa: S603
+        [*words, "citations", "export", "--form", "cito"],
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
+    os.close(writer)
+    assert b"index" not in ended.stderr
+    assert ended.returncode

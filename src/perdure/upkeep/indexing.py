@@ -159,7 +159,7 @@ def reporting_failures(what: str) -> Iterator[None]:
     """Turn errors of the database and of the system into FollowerFailed."""
     try:
         yield
-    except PerdureError:  # of the question, and some are errors of the system by their class, too
+    except (PerdureError, BrokenPipeError):  # of the question, and of its reader
         raise
     except (apsw.Error, OSError) as error:
         raise FollowerFailed(what=what, reason=str(error)) from error
