@@ -191,7 +191,7 @@ def test_a_reader_that_stops_is_no_fault_of_the_index(shell: Shell, speech: str,
     reader, writer = os.pipe()
     os.close(reader)
     words = [sys.executable, "-m", "perdure.cli", "-C", str(shell.root)]
-    ended = subprocess.run(  # noqa: S603
+    ended = subprocess.run(
         [*words, "citations", "export", "--form", "cito"],
         stdout=writer,
         stderr=subprocess.PIPE,
