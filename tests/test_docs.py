@@ -64,6 +64,13 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
         assert not anchor or anchor in anchors(there), f"{target} in {page.name}"
 
 
+def test_the_index_has_each_page_once() -> None:
+    index = PROJECT / "docs/README.md"
+    linked = re.findall(r"\]\(([^)]+)\)", index.read_text("utf-8"))
+    listed = [str(page.relative_to(index.parent)) for page in index.parent.glob("*/*.md")]
+    assert sorted(linked) == sorted(listed)
+
+
 def list_cited_rulings(source: Path) -> set[str]:
     lines = re.findall(
         r"rulings?:? ((?:[a-z0-9]+-[a-z0-9-]+(?:, | and )?)+)", source.read_text("utf-8")
