@@ -78,6 +78,17 @@ def test_a_passage_of_html_is_widened_to_whole_references(site: Deployment) -> N
     assert part.body == b"&amp; <b>two"
 
 
+def test_a_passage_of_mail_gets_its_octets(site: Deployment) -> None:
+    """Section 3.4.6: `byte=`. In the text, a header has only the fields that people read."""
+    mail = b"From: a@b.example\r\nX-Other: 1\r\n\r\nDear all,\r\nwe met.\r\n"
+    name = site.mint(text(mail, "rfc822", "message/rfc822", charset="us-ascii"))
+    start = site.get(f"/{name}?text").body.decode().index("we met")
+    found = point(site, name, start, start + 6)
+    assert found["selector"] == f"byte={mail.index(b'we met')},{len(mail)}"
+    part = site.get(f"/{quote(str(found['identifier']), safe=':/=,.')}?bytes")
+    assert part.body == b"we met.\r\n"
+
+
 def test_other_schemes_get_their_own_parts(site: Deployment) -> None:
     """ruling: part-meaning: their parts follow the media type, so a line break is one."""
     name = site.mint(text(b"one\r\ntwo"), authority=AUTHORITY)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import apsw
 import pytest
-from tests.conftest import TODAY, Desk, html, text
+from tests.conftest import AUTHORITY, SERIES, TODAY, Desk, html, text
 from tests.upkeep.test_fingerprints import PLANTED, RFC, list_equal_runs, read_words
 
 pytest.importorskip("numpy")
@@ -22,6 +22,7 @@ from perdure.model.commands import Erase, Restrict, Withdraw
 from perdure.model.queries import PUBLIC_READER
 from perdure.model.reading_rules import Access, ReadingRule
 from perdure.model.records import Record
+from perdure.storage.spool import make_content
 from perdure.upkeep.changes.following import catch_up
 from perdure.upkeep.quotations import FILE
 from perdure.upkeep.quotations.finding import MOST_PLACES, FoundPassage, find_passages
@@ -76,6 +77,19 @@ def test_the_text_of_a_page_is_searched_without_its_tags(desk: Desk) -> None:
     desk.mint(html("<p>" + SENTENCE.replace(" word7", " <b>word7</b>") + "</p>"))
     (found,) = search(desk, LETTER)
     assert found.words == WORDS.promise
+
+
+@pytest.mark.parametrize(
+    ("authority", "part"), [(SERIES, "byte=26,{}"), (AUTHORITY, "offset(26,{})")]
+)
+def test_a_passage_of_mail_has_the_part_that_its_name_can_say(
+    desk: Desk, authority: str, part: str
+) -> None:
+    mail = f"From: ann@office.example\n\n{SENTENCE}\n".encode()
+    content = make_content(mail, format="rfc822", media_type="message/rfc822", charset="us-ascii")
+    desk.mint(content, authority=authority)
+    (found,) = search(desk, LETTER)
+    assert found.part == part.format(len(mail))
 
 
 def test_twelve_characters_of_a_script_without_spaces_are_found(desk: Desk) -> None:

@@ -101,6 +101,15 @@ class MappedText:
             return None
         return TextPassage(self._starts[units[0]], self._stops[units[-1]], part.selector)
 
+    def find_stored(self, start: int, stop: int) -> Span | None:
+        """Return the stored bytes of the units that overlap [start, stop). None if there is no such
+        unit, or if the document is compressed.
+        """
+        units = [unit for unit, _, _ in clip_units(self._starts, self._stops, start, stop)]
+        if not units or not len(self._stored_starts):
+            return None
+        return Span(self._stored_starts[units[0]], self._stored_stops[units[-1]])
+
     def _make_passage(self, run: list[tuple[int, int, int]], spell: Spell) -> TextPassage:
         first, last = run[0][0], run[-1][0] + 1
         selector = spell(min(self._firsts[first:last]), max(self._lasts[first:last]))

@@ -103,6 +103,16 @@ class SlicedText(PlainText, Protocol):
         """Return the smallest part that contains [start, stop); start < stop."""
 
 
+@runtime_checkable
+class UnitText(PlainText, Protocol):
+    """A text in units whose stored bytes are known, such as the lines of mail or cues."""
+
+    def find_stored(self, start: int, stop: int) -> Span | None:
+        """Return the stored bytes of the units that overlap [start, stop). None if there is no such
+        unit, or if the document is compressed.
+        """
+
+
 class LongText(Protocol):
     """A text of any length, read in stretches. Positions are code points."""
 

@@ -22,7 +22,7 @@ from perdure.extractors.plain_text import LongText, PlainText, SlicedText
 from perdure.extractors.port import Source, iterate_body
 from perdure.extractors.text.characters import find_characters
 from perdure.extractors.text.decoded import DecodedText
-from perdure.parts import CharRange, Selector
+from perdure.parts import ByteRange, CharRange, Octets, Selector
 from perdure.reading.extraction import PartExtraction
 
 _CONTEXT = 32  # characters before and after a passage
@@ -173,8 +173,29 @@ def select_range(
         return CharRange(count_canonical(text.text, start), count_canonical(text.text, stop))
     if has_own_parts and isinstance(text, SlicedText):
         return find_characters(source, text.find_span(start, stop), parts.indexes)
+    return choose_passage(text, start, stop, has_own_parts=has_own_parts)
+
+
+def choose_passage(
+    text: PlainText, start: int, stop: int, *, has_own_parts: bool
+) -> Selector | None:
+    """Return the part that a format has for a range of its text, or None if no single one has it.
+
+    `has_own_parts` is that of `select_range`.
+    """
     passages = text.list_passages(start, stop)
-    return passages[0].selector if len(passages) == 1 else None
+    selector = passages[0].selector if len(passages) == 1 else None
+    if isinstance(selector, Octets) and selector.end is not None:
+        return select_octets(selector.start, selector.end, has_own_parts=has_own_parts)
+    return selector
+
+
+def select_octets(start: int, stop: int, *, has_own_parts: bool) -> Selector:
+    """Return the octets [start, stop) as the name of their document can say it.
+
+    `has_own_parts` is that of `select_range`.
+    """
+    return ByteRange(start, stop) if has_own_parts else Octets(start, stop)
 
 
 def count_canonical(text: str, place: int) -> int:

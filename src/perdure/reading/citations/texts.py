@@ -21,13 +21,14 @@ import msgspec
 from perdure.errors import PartNotSupported, PartOutOfRange
 from perdure.errors.limits import PlainTextTooLong
 from perdure.errors.root import count_things
-from perdure.extractors.plain_text import LARGEST, PlainText, SlicedText
-from perdure.extractors.port import Part, Source, iterate_body
+from perdure.extractors.plain_text import LARGEST, PlainText, SlicedText, UnitText
+from perdure.extractors.port import Part, Source, Span, iterate_body
+from perdure.extractors.text.characters import find_characters
 from perdure.extractors.text.coding import find_coding, find_part_codec
 from perdure.extractors.text.decoded import DecodedText
 from perdure.extractors.text.index import TextIndex, Unit, open_index
 from perdure.model.verdicts import Comparison, Excerpt, Verdict
-from perdure.parts import CharRange, Page, Selector
+from perdure.parts import ByteRange, CharRange, Page, Selector
 from perdure.policy.quotations.passages import compare_passages
 from perdure.reading.citations.origins import TABLES, Medium, Origin, find_medium, require_place
 from perdure.reading.citations.sides import Finding, Side, blame
@@ -208,7 +209,10 @@ def _find_place(parts: PartExtraction, source: Source, text: PlainText, origin: 
         place = _count_stored(text.text, origin.number)
     else:
         index = open_index(source, find_coding(source), parts.indexes)
-        place = _find_byte(text, index.find_place(Unit.CANONICAL, origin.number).byte)
+        byte = index.find_place(Unit.CANONICAL, origin.number).byte
+        if not isinstance(text, SlicedText):
+            return _find_unit(text, source, byte)
+        place = _find_byte(text, byte)
     return _Place(place, place + 1)
 
 
@@ -219,9 +223,29 @@ def _count_stored(text: str, canonical: int) -> int:
     )
 
 
-def _find_byte(text: PlainText, byte: int) -> int:
+def _find_unit(text: PlainText, source: Source, byte: int) -> _Place:
+    """Return the places of a byte in a text of units, such as the lines of mail: one of them if the
+    unit is read as it is stored, else all of the unit that contains the byte or comes after it.
+    """
+    span = Span(byte, source.length)
+    every = ByteRange(span.start, span.stop)
+    rest = Part(selector=every, media_type=source.media_type, body=(), slices=(span,))
+    unit = text.locate_part(rest)
+    stored = _find_stored(text, unit.start, unit.start + 1) if unit is not None else None
+    if unit is None or stored is None:
+        return _Place(len(text.text), len(text.text) + 1)
+    if stored.start >= byte:
+        return _Place(unit.start, unit.start + 1)
+    first = text.list_passages(unit.start, unit.stop, finest=True)[0]
+    written = source.read_bytes(stored.start, stored.stop).rstrip(b"\r\n")
+    if written == text.text[first.start : first.stop].encode("ascii", "replace"):
+        place = min(first.start + byte - stored.start, first.stop)
+        return _Place(place, place + 1)
+    return _Place(first.start, first.stop)
+
+
+def _find_byte(text: SlicedText, byte: int) -> int:
     """Return the first place in a sliced text that is written at or after a byte."""
-    assert isinstance(text, SlicedText)  # noqa: S101  (markup is read in slices)
     return bisect_left(
         range(len(text.text)), byte, key=lambda place: text.find_span(place, place + 1).start
     )
@@ -271,8 +295,16 @@ def _select(
 
     It is None if only the complete document does, because its format has no parts.
     """
+    stored = _find_stored(text, start, stop)
+    if stored is not None and find_medium(source.essence) is Medium.TEXT:
+        return find_characters(source, stored, parts.indexes)
     part = select_range(parts, source, text, start, stop, has_own_parts=True)
     return text.list_passages(start, stop)[0].selector if part is None else part
+
+
+def _find_stored(text: PlainText, start: int, stop: int) -> Span | None:
+    """Return the stored bytes of the units of a range, or None if the text has no such units."""
+    return text.find_stored(start, stop) if isinstance(text, UnitText) else None
 
 
 def _read_page(part: Selector | None) -> int:

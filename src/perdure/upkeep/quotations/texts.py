@@ -17,10 +17,12 @@ from perdure.errors.limits import PlainTextTooLong
 from perdure.extractors.plain_text import LARGEST, LongText, PlainText, SlicedText
 from perdure.extractors.port import Indexes, Source
 from perdure.extractors.text.characters import find_characters
-from perdure.ids import Identifier
+from perdure.ids import Identifier, scheme_of
 from perdure.parts import CharRange, select_part
 from perdure.reading.citations.origins import Medium, find_medium
 from perdure.reading.extraction import PartExtraction
+from perdure.reading.media_places import write_place
+from perdure.reading.text_places import choose_passage
 from perdure.upkeep.quotations.fingerprints import (
     CHARACTERS,
     WORDS,
@@ -68,9 +70,9 @@ class CompleteText(NamedTuple):
         if isinstance(self.plain, SlicedText) and _is_canonical(name, self.source):
             span = self.plain.find_span(start, stop)
             return str(find_characters(self.source, span, self.indexes))
-        passages = self.plain.list_passages(start, stop)
-        selector = passages[0].selector if len(passages) == 1 else None
-        return None if selector is None else str(selector)
+        has_own_parts = bool(scheme_of(name).part_mark)
+        selector = choose_passage(self.plain, start, stop, has_own_parts=has_own_parts)
+        return None if selector is None else write_place(selector, has_own_parts=has_own_parts)
 
 
 class StoredText(NamedTuple):

@@ -9,8 +9,9 @@ import msgspec
 from perdure.extractors.contents import EXTRACTOR, MOST, ContentEntry
 from perdure.extractors.port import iterate_body
 from perdure.ids import scheme_of
-from perdure.parts import ByteRange, Octets, View
+from perdure.parts import View
 from perdure.reading.targets import append_question, spell_part_path
+from perdure.reading.text_places import select_octets
 from perdure.server.resource.previews.port import ShownDocument
 
 
@@ -52,6 +53,6 @@ def _list_entry(shown: ShownDocument, entry: ContentEntry) -> ListedEntry:
     if entry.span is None:
         return ListedEntry(entry, "", is_chosen=False)
     has_own_parts = bool(scheme_of(shown.identifier).part_mark)
-    part = ByteRange(*entry.span) if has_own_parts else Octets(*entry.span)
+    part = select_octets(*entry.span, has_own_parts=has_own_parts)
     path = f"/{spell_part_path(shown.identifier, str(part))}"
     return ListedEntry(entry, append_question(path, "landing"), is_chosen=part == shown.part)
