@@ -1,4 +1,4 @@
-"""Mirrors of other registries: `mirror add|run|status|compare|accept`."""
+"""Mirrors of other registries: `mirror add|run|status|compare|follow|accept`."""
 
 from __future__ import annotations
 
@@ -211,6 +211,35 @@ def compare(
     )
     if any(one.outcome != "repaired" for one in done.damaged):
         click.get_current_context().exit(exits.FINDINGS)
+
+
+@mirror.command()
+@click.argument("url")
+@click.option(
+    "--token-file",
+    type=StatedPath(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="A file with a token of that registry that has the right mirror.",
+)
+def follow(url: str, token_file: Path | None) -> None:
+    """Follow the registry at URL from now on, which goes on where the origin ended.
+
+    If it is a promoted mirror with all changes that are here, the mirror goes on with the next one.
+    If it is a successor to which the origin handed names over, the mirror starts again from
+    nothing, and what it had is kept in aside/. Any other registry is refused. Stop a server first.
+    """
+    from perdure.model.timestamps import format_timestamp
+    from perdure.registry import utc_now
+    from perdure.upkeep.mirroring.turning import turn_mirror
+
+    turned = turn_mirror(
+        here().root,
+        url,
+        secret=token_file.read_text("utf-8").strip() if token_file else "",
+        now=format_timestamp(utc_now()),
+    )
+    how = "goes on with" if turned.continues else "starts again with"
+    here().print_summary(turned, f"the mirror {how} {turned.origin}, not {turned.former}")
 
 
 @mirror.command()

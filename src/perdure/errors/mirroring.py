@@ -114,6 +114,20 @@ class MirrorOccupied(InvalidRequest):
         )
 
 
+class OriginUnrelated(UrlQuoted, InvalidRequest):
+    """A mirror cannot turn to a registry that does not go on where its origin ended."""
+
+    mark: str
+    """The last change of the mirror."""
+
+    @property
+    def reason(self) -> str:
+        return (
+            f"it lacks change {self.mark}, the last one of this mirror, and the origin handed no "
+            "names over to it; to mirror it, too, use another directory"
+        )
+
+
 class NothingToAccept(InvalidRequest):
     """The mirror has not stopped at a contradiction."""
 

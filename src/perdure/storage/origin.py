@@ -47,6 +47,8 @@ class MirroredOrigin(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """The addresses of other mirrors from which bytes can be fetched."""
     added: str = ""
     accepted: tuple[Acceptance, ...] = ()
+    former: tuple[str, ...] = ()
+    """The addresses of the registries that this mirror followed before."""
     promoted: str = ""
     """When this mirror became a registry of its own; it follows it no longer."""
 

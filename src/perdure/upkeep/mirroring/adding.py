@@ -136,14 +136,17 @@ def accept_contradiction(root: Path, reason: str, now: str) -> MirrorState:
                 root, msgspec.structs.replace(origin, accepted=(*origin.accepted, accepted))
             )
             if found.rule in _RESTARTED:
-                _start_again(root, now)
+                restart_mirror(root, now)
             state = MirrorState(at=now, verdict="following", evidence=(*state.evidence, found))
             save_state(root, state, durably=True)
     return state
 
 
-def _start_again(root: Path, now: str) -> None:
-    """Move everything aside that came from the origin, and make an empty registry."""
+def restart_mirror(root: Path, now: str) -> None:
+    """Move everything aside that came from the origin, and make an empty registry.
+
+    The caller holds the lock of writers.
+    """
     settings = setting.load_settings(root, {})
     aside = root / "aside" / f"before-{now.replace(':', '')}"
     aside.mkdir(parents=True)

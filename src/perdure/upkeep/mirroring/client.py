@@ -115,6 +115,15 @@ class RegistryClient:
         head = parse_mark(answer.headers.get("Perdure-Head", ""), current=0)
         return ChangePage(found, head)
 
+    def fetch_change(self, mark: ChangeMark, *, is_public: bool = False) -> MirroredChange | None:
+        """Fetch the change at a mark; None if there is none. Raises OriginUnusable."""
+        before = ChangeMark(mark.epoch, mark.number - 1)
+        try:
+            found = self.fetch_changes(before, limit=1, is_public=is_public).changes
+        except OriginForgets:
+            return None
+        return found[0] if found and found[0].change.mark == mark else None
+
     # Bytes
     # -----
 

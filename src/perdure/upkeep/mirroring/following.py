@@ -348,10 +348,10 @@ class MirrorFollower:
         """Find the first change that differs in the origin. Raises OriginUnusable."""
         records = self._registry.records
         known = KnownMarks(records, head)
-        common = count_common(records, known, self._read_theirs)
+        common = count_common(records, known, self._client.fetch_change)
         mark = known[common] if common < len(known) else ChangeMark(0, 0)
         ours = read_change(records, mark)
-        theirs = self._read_theirs(mark)
+        theirs = self._client.fetch_change(mark)
         gone = "it no longer has this change" if theirs is None else "it has another change there"
         return Contradiction(
             rule=replaying.FORK,
@@ -360,14 +360,6 @@ class MirrorFollower:
             ours=show_row(ours) if ours else None,
             theirs=show_row(theirs) if theirs else None,
         )
-
-    def _read_theirs(self, mark: ChangeMark) -> MirroredChange | None:
-        before = ChangeMark(mark.epoch, mark.number - 1)
-        try:
-            found = self._client.fetch_changes(before, limit=1).changes
-        except OriginForgets:
-            return None
-        return found[0] if found and found[0].change.mark == mark else None
 
     def _note(self, *, is_urgent: bool, **fields: object) -> None:
         """Save the state, at most once a second unless it is urgent."""

@@ -13,6 +13,7 @@ its names over, are left alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from perdure.errors import RegistriesDivided
@@ -26,7 +27,7 @@ from perdure.storage.division import Division, save_division
 from perdure.storage.generation import Generation
 from perdure.storage.origin import load_origin
 from perdure.storage.ports import Records, storage_errors
-from perdure.upkeep.mirroring.client import OriginForgets, RegistryClient
+from perdure.upkeep.mirroring.client import RegistryClient
 from perdure.upkeep.mirroring.wire import show_row
 
 ReadTheirs = Callable[[ChangeMark], MirroredChange | None]
@@ -87,15 +88,7 @@ def meet_registry(registry: Registry, client: RegistryClient) -> None:
     records, head = registry.records, registry.head()
     known = KnownMarks(records, head)
 
-    def read_theirs(mark: ChangeMark) -> MirroredChange | None:
-        before = ChangeMark(mark.epoch, mark.number - 1)
-        try:
-            found = client.fetch_changes(before, limit=1, is_public=True).changes
-        except OriginForgets:
-            return None
-        return found[0] if found and found[0].change.mark == mark else None
-
-    common = count_common(records, known, read_theirs)
+    common = count_common(records, known, partial(client.fetch_change, is_public=True))
     if common in (0, len(known)):  # unrelated, or the other one has everything
         return
     last = known[common - 1]
