@@ -132,7 +132,7 @@ class Entering:
             format = plan.fresh[0].format
         self._ledger.add_record(identifier.key, record, _name_act(command))
         if record.delegates:
-            self._ledger.note_revision()  # caches know where names lead
+            self._ledger.note_revised()  # caches know where names lead
         self._shares.note_names(command.bearer)
         self._ledger.note_name(identifier, self.day)
         name = identifier

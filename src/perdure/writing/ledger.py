@@ -320,8 +320,7 @@ class Ledger:
         if rows:
             self.journal.add_run(rows, Deed(IMPORT, self.now, by))
         self.journal.stage_references(refers)
-        if _DELEGATION in map(itemgetter(0), refers):
-            self._revised = True
+        self.note_references(refers)
         self.recount_serials()
         self._named.clear()
 
@@ -374,6 +373,14 @@ class Ledger:
         """Note that caches may have what this batch changes."""
         self._revised = True
 
+    def note_references(self, refers: Iterable[tuple[int, str]]) -> None:
+        """Note that caches may have other delegations, if one of these references is that of one.
+
+        Other new records revise nothing: no cache remembers that a record is missing.
+        """
+        if _DELEGATION in map(itemgetter(0), refers):
+            self._revised = True
+
     def index_equal_names(self) -> list[tuple[str, ...]]:
         """Make the equal names of an older registry findable, once.
 
@@ -417,10 +424,6 @@ class Ledger:
         """Add or replace a token. It counts as a change, since caches may have the old one."""
         self._flush_records()
         self.journal.save_token(token, before, Deed(TOKEN, self.now, by))
-        self._revised = True
-
-    def note_revision(self) -> None:
-        """Tell the caches of all processes that what they know may have changed."""
         self._revised = True
 
     def save_rule(self, key: str, rule: ReadingRule) -> int:

@@ -91,6 +91,7 @@ class LinePlacer:
     def pass_references(self) -> None:
         """Pass the references so far to the journal."""
         if self._refers:
+            self._ledger.note_references(self._refers)
             self._ledger.journal.add_references(self._refers)
             self._refers = []
 

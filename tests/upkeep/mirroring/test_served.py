@@ -25,11 +25,14 @@ from tests.server.deployment import (
 from tests.upkeep.mirroring.conftest import AT, FakeOrigin, MakeMirror
 
 from perdure.ids import parse
+from perdure.ids.name_set import read_set
 from perdure.model.commands import Restrict, Withdraw
+from perdure.model.delegations import make_delegation, read_resolver
 from perdure.model.reading_rules import Access, ReadingRule
 from perdure.registry import Registry
 from perdure.upkeep import audit
 from perdure.upkeep.changes.walking import check_changes
+from perdure.upkeep.delegating import delegate_names, revoke_delegation
 from perdure.upkeep.mirroring.adding import add_mirror
 
 ANSWERS = ("etag", "repr-digest", "content-type", "link", "content-location", "location")
@@ -87,6 +90,29 @@ def test_a_mirror_answers_as_its_origin_does(origin: Deployment, tmp_path: Path)
         assert ready.body.startswith(b"ready\r\nmirror: following\r\nbehind: 0\r\n")
         assert b"perdure_mirror_behind_changes 0.0" in mirror.get("/metrics").body
         assert b"perdure_mirror_stopped 0.0" in mirror.get("/metrics").body
+
+
+def test_a_running_mirror_follows_delegations(tmp_path: Path) -> None:
+    """Its caches know of a delegation, and of its end, without a restart."""
+    elsewhere = f"/pdi://{SERIES}/1993/01/20/1"
+    with deployed(tmp_path / "origin") as origin:
+        secret = origin.token("m", operations=("mirror",))
+        root = tmp_path / "mirror"
+        base = origin.base
+        add_mirror(
+            root, base, secret=secret, scopes=("*",), sources=(), base_url="", backup=None, now=AT
+        )
+        with served(root) as mirror:
+            wait_until(lambda: mirror.registry.head() == origin.registry.head())
+            assert mirror.get(elsewhere).status == 404
+            to = (read_resolver("https://archives.example"),)
+            made = make_delegation(read_set(f"pdi://{SERIES}/1993/"), to)
+            receipt = delegate_names(origin.registry, made)
+            wait_until(lambda: mirror.registry.head() == origin.registry.head())
+            assert mirror.get(elsewhere).status == 307
+            revoke_delegation(origin.registry, parse(receipt.identifier))
+            wait_until(lambda: mirror.registry.head() == origin.registry.head())
+            assert mirror.get(elsewhere).status == 404
 
 
 def test_a_mirror_leads_writes_to_its_origin(origin: Deployment, tmp_path: Path) -> None:
