@@ -16,13 +16,16 @@ CORE_TESTS := $(CORE:%=tests/%) $(CORE:%=src/perdure/%) src/perdure/errors tests
   tests/writing/test_registrar.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types layers coverage unit search trials bench release debian translations vendor lock clean
+.PHONY: help demo demo-network test lint types layers coverage unit search trials bench release debian translations vendor lock clean
 
 help:  ## this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 demo: $(VENV)/.runtime  ## a registry with real documents, resolved in every way, on your machine
 	@$(BIN)/python examples/demo.py
+
+demo-network: $(VENV)/.runtime  ## three resolvers and a name server: names are handed over, and no link breaks
+	@$(BIN)/python examples/demo_network.py
 
 test: lint types layers coverage unit  ## everything that must hold: lint, types, layers, all tests
 

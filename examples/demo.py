@@ -17,10 +17,7 @@ import argparse
 import contextlib
 import json
 import math
-import os
-import shlex
 import shutil
-import socket
 import struct
 import subprocess
 import sys
@@ -39,9 +36,9 @@ from cryptography.hazmat.primitives.serialization import (
     PublicFormat,
 )
 from markdown_it import MarkdownIt
-from rich.console import Console
 
-PROJECT = Path(__file__).resolve().parent.parent
+from stage import CURL, PROJECT, console, curl, free_port, heading, run_perdure, wait_for
+
 REGISTRY = PROJECT / "demo-registry"
 SERIES = "demo.perdure.us"
 WEB_ARCHIVE = f"""
@@ -52,9 +49,6 @@ DISPUTED = """SELECT ?assertion ?about {
   ?assertion <http://www.w3.org/ns/oa#motivatedBy> <http://purl.org/spar/cito/disputes> ;
              <http://www.w3.org/ns/oa#hasTarget> ?about }"""
 PERDURE = [sys.executable, "-m", "perdure.cli", "-C", str(REGISTRY)]
-CURL = ["curl"] if shutil.which("curl") else [sys.executable, str(PROJECT / "examples" / "curl.py")]
-
-console = Console(highlight=False, soft_wrap=True)
 
 
 def main() -> int:
@@ -386,47 +380,8 @@ def serving(port: int) -> Iterator[str]:
         process.wait(30)
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
-    for _ in range(200):
-        if process.poll() is not None:
-            sys.exit(f"perdure serve ended with exit code {process.returncode}")
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-            return
-        time.sleep(0.05)
-    sys.exit("perdure serve did not start within ten seconds")
-
-
 def perdure(*arguments: str) -> str:
-    """Runs a command of perdure, showing it and what it prints."""
-    shown = [os.path.relpath(one, PROJECT) if one.startswith("/") else one for one in arguments]
-    console.print(f"[green]$ perdure {shlex.join(shown)}[/]")
-    done = subprocess.run([*PERDURE, *arguments], capture_output=True, text=True, check=False)
-    console.print((done.stdout or done.stderr).rstrip(), markup=False)
-    if done.returncode:
-        sys.exit(done.stderr or f"exit code {done.returncode}")
-    return done.stdout
-
-
-def curl(what: str, *arguments: str, lines: int = 12) -> None:
-    """Shows a curl command, runs it, and prints the first lines of what comes back."""
-    console.print(f"\n[bold]{what}[/]")
-    console.print(f"[green]$ curl {shlex.join(arguments)}[/]")
-    done = subprocess.run([*CURL, *arguments], capture_output=True, check=False)
-    output = done.stdout.decode("utf-8", "replace").strip().splitlines()
-    for line in output[:lines]:
-        console.print(line[:160], markup=False)
-    if len(output) > lines:
-        console.print(f"… {len(output) - lines} more lines", style="dim")
-
-
-def heading(text: str) -> None:
-    console.rule(f"[bold]{text}", align="left")
+    return run_perdure(REGISTRY, *arguments)
 
 
 if __name__ == "__main__":

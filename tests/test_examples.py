@@ -11,6 +11,7 @@ import subprocess
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -64,6 +65,26 @@ def test_the_demo_runs_to_its_end_with_curl_and_without(tmp_path: Path) -> None:
             assert sign in shown, sign
         assert "repr-digest: " in shown
         assert ("curl is not installed" in shown) == (shutil.which("curl", path=path) is None)
+
+
+def test_no_link_breaks_when_names_are_handed_over() -> None:
+    """A "demonstration … that hands a series over and shows that no link broke".
+
+    Three resolvers and a name server, one of them killed; it ends with an error if any answer to
+    any name changes.
+    """
+    command = [sys.executable, str(PROJECT / "examples" / "demo_network.py"), "--check"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=230, check=False)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    shown = done.stdout
+    assert "10 names, no link broke." in shown
+    assert shown.count("names at the office, as before") == 3
+    assert "307 Temporary Redirect" in shown  # the office, after the hand-over
+    assert "state       stopped\n" in shown  # the mirror, when the backup comes back
+    assert "HTTP/1.1 200 OK" in shown.split("now the mirror answers itself")[1].split("names at")[0]
+    if shutil.which("named", path=f"{os.environ['PATH']}:/usr/sbin") is not None:
+        found = [line for line in shown.splitlines() if line.startswith("resolver http")]
+        assert len({urlsplit(line.split()[1]).port for line in found}) == 2  # office, archives
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
