@@ -223,10 +223,13 @@ class Registry:
     def delegations(self) -> Delegations:
         """The names for which other resolvers answer."""
         from perdure.reading.delegations import Delegations
+        from perdure.storage.origin import find_origin
 
-        return Delegations(
-            self.records, self.bytes.read_bytes, self.clock, own=self.settings.base_url
-        )
+        own = [self.settings.base_url]
+        origin = find_origin(self.root)
+        if origin is not None and origin.is_whole:  # all that its origin answers is here, too
+            own.append(origin.url)
+        return Delegations(self.records, self.bytes.read_bytes, self.clock, own=own)
 
     @property
     def door(self) -> SharedDoor:

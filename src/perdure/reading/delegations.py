@@ -12,7 +12,7 @@ What must stay true: only documents whose authors had the right to delegate coun
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -68,10 +68,13 @@ class Delegations:
         read_bytes: ReadBytes,
         clock: Callable[[], datetime],
         *,
-        own: str = "",
+        own: Iterable[str] = (),
     ) -> None:
-        """`own`: the address of this resolver. What is delegated to it is answered here."""
-        self._own = f"{own.rstrip('/')}/" if own else ""
+        """`own`: the addresses of this resolver, and of the one that it mirrors.
+
+        What is delegated to them is answered here.
+        """
+        self._own = frozenset(f"{one.rstrip('/')}/" for one in own if one)
         self._records = records
         self._read_bytes = read_bytes
         self._clock = clock
@@ -142,8 +145,8 @@ class Delegations:
         return others
 
     def is_own(self, held: HeldDelegation) -> bool:
-        """Return True if names are delegated to this resolver itself."""
-        return any(one.base == self._own for one in held.delegation.resolvers)
+        """Return True if names are delegated to this resolver itself, or to its origin."""
+        return any(one.base in self._own for one in held.delegation.resolvers)
 
     def find_reading(self, name: Identifier) -> HeldDelegation | None:
         """Return the delegation that answers readers of a name that is unknown here."""

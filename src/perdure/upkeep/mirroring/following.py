@@ -327,7 +327,7 @@ class MirrorFollower:
     def _stop(self, found: Contradiction) -> None:
         """Keep the evidence, and raise OriginContradicts."""
         found = msgspec.structs.replace(found, at=self._now())
-        self._note(verdict="stopped", contradiction=found, is_urgent=True)
+        self._note(verdict="stopped", fault="", contradiction=found, is_urgent=True)
         self._check_stopped()
 
     def _describe_breach(self, broken: BrokenRule, head: ChainHead | None) -> Contradiction:
