@@ -116,7 +116,7 @@ class RegistryClient:
         return ChangePage(found, head)
 
     def fetch_change(self, mark: ChangeMark, *, is_public: bool = False) -> MirroredChange | None:
-        """Fetch the change at a mark; None if there is none. Raises OriginUnusable."""
+        """Fetch the change at a mark; None if it has none there. Raises OriginUnusable."""
         before = ChangeMark(mark.epoch, mark.number - 1)
         try:
             found = self.fetch_changes(before, limit=1, is_public=is_public).changes
