@@ -87,6 +87,21 @@ def test_an_inventory_with_bad_rows(shell: Shell, source: Path) -> None:
     assert "A letter" in shell.run("cite", name).stdout
 
 
+def test_a_file_waits_until_its_row_in_the_inventory_is_mended(shell: Shell, source: Path) -> None:
+    Path("i.csv").write_text("file,title,date\na.txt,A letter,1997-02-30\n")
+    words = ("--refused", "bad.csv", "--receipt", "r.csv", "--json")
+    result = shell.run("deposit", "source", "--metadata", "i.csv", *words, code=1)
+    told = json.loads(result.stdout)
+    assert (told["documents"], told["skipped"]) == (1, 2)
+    why = next(row["why"] for row in read_rows(Path("r.csv")) if row["file"] == "a.txt")
+    assert why.startswith("its row in the inventory cannot be used: '1997-02-30' is not a date")
+    bad = Path("bad.csv")
+    bad.write_text(bad.read_text().replace("1997-02-30,", "1997-02-28,"))
+    shell.run("deposit", "source", "--metadata", "bad.csv", "--listed-only", "--receipt", "r.csv")
+    name = next(row["identifier"] for row in read_rows(Path("r.csv")) if row["file"] == "a.txt")
+    assert "A letter. (1997, February 28)." in shell.run("cite", name).stdout
+
+
 @pytest.mark.parametrize(
     "words",
     [

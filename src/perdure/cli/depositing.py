@@ -103,7 +103,12 @@ class _Outputs(TypedDict):
 )
 @click.option("--receipt", type=_NEW_FILE, metavar="FILE", help="Copy the receipts to FILE.")
 @click.option("--report", type=_NEW_FILE, metavar="FILE", help="Copy the report to FILE.")
-@click.option("--refused", type=_NEW_FILE, metavar="FILE", help="Copy refused rows to FILE.")
+@click.option(
+    "--refused",
+    type=_NEW_FILE,
+    metavar="FILE",
+    help="Copy refused rows to FILE; those of the inventory, if no other is refused.",
+)
 @click.option("--restart", is_flag=True, help="Plan again, even if a deposit was interrupted.")
 @click.option("--watch", is_flag=True, help="Go on: take files as they arrive in DIR.")
 @click.option(
@@ -383,10 +388,11 @@ def _run_job(
             )
             raise
     refused = job.path / jobs.REFUSED
+    told = jobs.REFUSED if refused.exists() else jobs.INVENTORY_REFUSED
     for name, target in (
         (jobs.RECEIPTS, outputs["receipt"]),
         (jobs.REPORT, outputs["report"]),
-        (jobs.REFUSED, outputs["refused"]),
+        (told, outputs["refused"]),
     ):
         if target is not None and (job.path / name).exists():
             shutil.copyfile(job.path / name, target)

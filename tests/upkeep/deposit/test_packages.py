@@ -248,3 +248,18 @@ def test_a_bag_without_information() -> None:
         {b"bagit.txt": b"", b"manifest-md5.txt": b"zz  data/a\n" + b"0" * 32 + b" */etc/x\n"}
     )
     assert (bag.title, bag.files) == ("", {})
+
+
+def test_a_collection_of_the_same_members_is_not_minted_again(depositor: Depositor) -> None:
+    depositor.write_file("letters.zip", make_zip(a_txt=b"a", b_txt=b"b"))
+    first = depositor.deposit(packages="collections")
+    assert pick(first, "status", "identifier")[-1] == ("minted", f"{TODAY}/3.json.1")
+    again = depositor.deposit(packages="collections")
+    assert pick(again, "member", "status", "identifier") == [
+        ("a.txt", "same", f"{TODAY}/1.text.1"),
+        ("b.txt", "same", f"{TODAY}/2.text.1"),
+        ("", "same", f"{TODAY}/3.json.1"),
+    ]
+    depositor.write_file("letters.zip", make_zip(a_txt=b"a", c_txt=b"c"))
+    third = depositor.deposit(packages="collections")
+    assert pick(third, "status", "identifier")[-1] == ("minted", f"{TODAY}/5.json.1")

@@ -4,7 +4,8 @@ How it works: the names of columns say what they contain, in a few languages, or
 (`Dateiname=file`). A path is one below the directory; `\\` and a leading `./` are read as Windows
 and shells write them. A name without its directory is found if only one file has it.
 
-What must stay true: a row that fits no file is refused with its line; a column that has no meaning
+What must stay true: a row that cannot be used is refused with its line, and the file that it names
+is not taken without it; a column that has no meaning
 here becomes a name-value pair, and nothing is dropped.
 """
 
@@ -28,7 +29,7 @@ from perdure.errors.depositing import (
 )
 from perdure.upkeep.deposit.dates import read_date
 from perdure.upkeep.deposit.spelling import leads_outside, read_path
-from perdure.upkeep.deposit.tables import RefusedRows, Row, RowFault, Table
+from perdure.upkeep.deposit.tables import RefusedRows, Row, RowFault, Table, explain_error
 from perdure.upkeep.deposit.workbook import KnownRow, Workbook
 
 MEANINGS = {
@@ -91,6 +92,21 @@ def _add_row(row: Row, meanings: Mapping[str, str], workbook: Workbook) -> None:
     if not written:
         raise RowWithoutFile()
     path = find_file(written, workbook)
+    try:
+        family = _check_cells(cells)
+    except PerdureError as error:
+        workbook.add_row(KnownRow(path, row.line, "", {}, explain_error(error)))
+        raise
+    earlier = workbook.add_row(KnownRow(path, row.line, family, cells))
+    if earlier:
+        raise RowFileTwice(path=written, line=earlier)
+
+
+def _check_cells(cells: dict[str, str]) -> str:
+    """Bring dates and the version into the form of plans, and take out the family.
+
+    Raises UnusableRow.
+    """
     if "date" in cells:
         cells["date"] = _check_date(cells["date"])
     if "day" in cells and cells["day"] != "today":
@@ -99,10 +115,7 @@ def _add_row(row: Row, meanings: Mapping[str, str], workbook: Workbook) -> None:
     if not (version.isascii() and version.isdigit() and 0 < int(version) < 10**9):
         raise RowNumberMalformed(column="version", word=cells["version"])
     cells["version"] = version
-    family = cells.pop("document", "")
-    earlier = workbook.add_row(KnownRow(path, row.line, family, cells))
-    if earlier:
-        raise RowFileTwice(path=written, line=earlier)
+    return cells.pop("document", "")
 
 
 def _check_date(text: str) -> str:

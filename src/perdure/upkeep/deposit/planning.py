@@ -323,6 +323,8 @@ class Planner:
             row = replace(row, why=_join_why("its name is not printable UTF-8", row.why))
         if known is not None:
             row = _apply_inventory(row, known)
+            if known.problem:
+                problem = f"its row in the inventory cannot be used: {known.problem}"
         if problem:
             return replace(row, action=rows.SKIP, why=problem)
         if size == 0:

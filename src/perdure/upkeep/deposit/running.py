@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from perdure.errors import PerdureError, StorageFailed, Unavailable
 from perdure.model.commands import Answer, Content, Mint, Receipt
@@ -139,7 +139,10 @@ class DepositRun:
         try:
             if document.rows[0].action == rows.COLLECTION:
                 row = document.rows[0]
-                waiting.contents.append((row, self._write_collection(row)))
+                content = self._write_collection(row)
+                waiting.contents.append((row, content))
+                if self._registry.listings.find_same_bytes(content.sha512):
+                    return self._leave(waiting)
             else:
                 for row in rows.renumber_versions(document.rows):
                     waiting.contents.append((row, self._taker.take_file(row)))
@@ -150,6 +153,15 @@ class DepositRun:
             waiting.error = error
             self._discard([waiting])
             waiting.contents = []
+        return waiting
+
+    def _leave(self, waiting: _Waiting) -> _Waiting:
+        """Leave a collection that is held already, with the same members."""
+        (row, content), *_ = waiting.contents
+        known = replace(row, action=rows.SAME, sha512=content.sha512, size=content.length)
+        waiting.document = waiting.document._replace(rows=(known,))
+        self._discard([waiting])
+        waiting.contents = []
         return waiting
 
     def _make_command(self, waiting: _Waiting) -> Mint:

@@ -16,7 +16,9 @@ import apsw
 import msgspec
 
 _TABLES = """
-CREATE TABLE rows(path BLOB PRIMARY KEY, line INTEGER, family TEXT, cells BLOB) WITHOUT ROWID;
+CREATE TABLE rows(
+  path BLOB PRIMARY KEY, line INTEGER, family TEXT, cells BLOB, problem TEXT
+) WITHOUT ROWID;
 CREATE INDEX families ON rows(family, line) WHERE family <> '';
 CREATE TABLE files(base BLOB, path BLOB, PRIMARY KEY(base, path)) WITHOUT ROWID;
 CREATE TABLE digests(digest BLOB PRIMARY KEY, name TEXT) WITHOUT ROWID;
@@ -43,6 +45,8 @@ class KnownRow(NamedTuple):
     family: str
     """Files with the same one are one document; empty: by their names."""
     cells: dict[str, str]
+    problem: str = ""
+    """Why the row cannot be used; empty if it can."""
 
 
 class Workbook:
@@ -87,25 +91,28 @@ class Workbook:
         return [path for (path,) in found]
 
     def add_row(self, row: KnownRow) -> int:
-        """Add a row, and return 0; or the line of the row that is about the same file."""
-        held = self._fetch("SELECT line FROM rows WHERE path=?", row.path)
+        """Add a row, and return 0; or the line of the row that is about the same file.
+
+        A row with a problem gives way to one without.
+        """
+        held = self._fetch("SELECT line FROM rows WHERE path=? AND problem=''", row.path)
         if held is not None:
             return int(held[0])
         cells = msgspec.json.encode(row.cells)
-        values = (row.path, row.line, row.family, cells)
-        self._base.execute("INSERT INTO rows VALUES(?,?,?,?)", values)
+        values = (row.path, row.line, row.family, cells, row.problem)
+        self._base.execute("INSERT OR REPLACE INTO rows VALUES(?,?,?,?,?)", values)
         self.has_rows = True
         return 0
 
     def find_row(self, path: bytes) -> KnownRow | None:
         if not self.has_rows:
             return None
-        found = self._fetch("SELECT path, line, family, cells FROM rows WHERE path=?", path)
+        found = self._fetch("SELECT * FROM rows WHERE path=?", path)
         return None if found is None else _read_known(found)
 
     def list_family(self, family: str) -> Iterator[KnownRow]:
         """The rows of one document, in the order of their lines."""
-        statement = "SELECT path, line, family, cells FROM rows WHERE family=? ORDER BY line"
+        statement = "SELECT * FROM rows WHERE family=? ORDER BY line"
         return map(_read_known, list(self._base.execute(statement, (family,))))
 
     # Documents with the same bytes
@@ -135,5 +142,5 @@ class Workbook:
 
 
 def _read_known(row: tuple[Any, ...]) -> KnownRow:
-    path, line, family, cells = row
-    return KnownRow(path, line, family, msgspec.json.decode(cells, type=dict[str, str]))
+    path, line, family, cells, problem = row
+    return KnownRow(path, line, family, msgspec.json.decode(cells, type=dict[str, str]), problem)
