@@ -19,6 +19,7 @@ from perdure.model.about import (
     Agent,
     Attachment,
     Code,
+    DescriptionDate,
     DescriptionText,
     GeoPlace,
     Point,
@@ -36,7 +37,7 @@ from perdure.model.description_checks import (
     check_description,
     is_safe_link,
 )
-from perdure.model.plain_words import is_plain_word, parse_person, read_pairs
+from perdure.model.plain_words import is_plain_word, parse_person, read_pairs, write_pairs
 from perdure.registry import Registry, initialise
 from perdure.upkeep.transfer.exporting import export_lines
 from perdure.writing import peers
@@ -297,3 +298,43 @@ def test_elements_of_ezids_profiles_describe_a_resource() -> None:
     assert about.resource_kind == "Text"
     assert is_plain_word("ERC.What")
     assert not is_plain_word("my.title")
+
+
+def test_a_description_is_written_in_plain_words_as_far_as_they_go() -> None:
+    """`read_pairs(write_pairs(x))` says what x says, as far as plain words can."""
+    about = About(
+        titles=(DescriptionText(value="Names"), DescriptionText(value="Second", kind="Other")),
+        creators=(Agent(name="Müller, Anna"), Agent(family="Lee", given="Ann")),
+        contributors=(Agent(name="Group", role="Editor"),),
+        publisher=Publisher(name="MIT"),
+        year="1994",
+        language="de",
+        resource_kind="table",
+        subjects=(Subject(value="a"), Subject(value="b")),
+        version="2",
+        rights=(Rights(uri="https://l.example/"),),
+        descriptions=(
+            DescriptionText(value="Other", kind="Other"),
+            DescriptionText(value="About names", kind="Abstract"),
+        ),
+    )
+    pairs = write_pairs(about)
+    assert pairs == {
+        "title": "Names",
+        "creator": "Müller, Anna; Lee, Ann",
+        "contributor": "Group",
+        "publisher": "MIT",
+        "date": "1994",
+        "language": "de",
+        "subject": "a; b",
+        "description": "About names",
+        "type": "table",
+        "rights": "https://l.example/",
+        "version": "2",
+    }
+    again = read_pairs(pairs)
+    assert write_pairs(again) == pairs
+    assert [one.value for one in again.subjects] == ["a", "b"]
+    assert write_pairs(About()) == {}
+    dated = About(dates=(DescriptionDate(value="1994-09-01", kind="Issued"),), year="1994")
+    assert write_pairs(dated) == {"date": "1994-09-01"}

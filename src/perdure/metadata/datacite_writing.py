@@ -93,8 +93,7 @@ def _write_optional(described: DescribedResource) -> Iterator[str]:
         yield wrap_elements("contributors", map(_write_contributor, about.contributors))
     yield wrap_elements("dates", map(_write_date, _list_dates(described)))
     yield write_element("language", about.language)
-    codes = (Code(value=described.url, scheme="URL"), *about.codes)
-    yield wrap_elements("alternateIdentifiers", map(_write_alternate, codes))
+    yield wrap_elements("alternateIdentifiers", map(_write_alternate, _list_others(described)))
     if about.relations:
         yield wrap_elements("relatedIdentifiers", map(_write_relation, about.relations))
     sizes = about.sizes or (
@@ -114,6 +113,16 @@ def _write_optional(described: DescribedResource) -> Iterator[str]:
         yield wrap_elements("fundingReferences", map(_write_funding, about.fundings))
     if about.related:
         yield wrap_elements("relatedItems", map(_write_related, about.related))
+
+
+def _list_others(described: DescribedResource) -> Iterator[Code]:
+    """List the address and the codes, without the identifier itself."""
+    address = Code(value=described.url, scheme="URL")
+    own = tuple(one.lower() for one in find_name_and_scheme(described))
+    yield address
+    for one in described.about.codes:
+        if (one.value.lower(), one.scheme.lower()) != own and one != address:
+            yield one
 
 
 def _list_dates(described: DescribedResource) -> Iterator[DescriptionDate]:

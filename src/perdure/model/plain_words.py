@@ -71,7 +71,8 @@ def read_pairs(pairs: Mapping[str, str]) -> About:
             case "publisher":
                 found.setdefault(field, Publisher(name=value))
             case "subjects":
-                found.setdefault(field, (Subject(value=value),))
+                words = filter(None, (one.strip() for one in value.split(";")))
+                found.setdefault(field, tuple(Subject(value=one) for one in words))
             case "rights":
                 found.setdefault(field, (Rights(value=value),))
             case "date":
@@ -83,6 +84,30 @@ def read_pairs(pairs: Mapping[str, str]) -> About:
             case _:
                 found.setdefault(field, value)
     return About(**found)
+
+
+def write_pairs(about: About) -> dict[str, str]:
+    """Write a description as plain names and values, as far as `read_pairs` reads them again.
+
+    >>> write_pairs(read_pairs({"who": "Lederberg, Joshua", "when": "1948"}))
+    {'creator': 'Lederberg, Joshua', 'date': '1948'}
+    """
+    abstract = [one.value for one in about.descriptions if one.kind == "Abstract"]
+    rights = [one.value or one.uri or one.code for one in about.rights]
+    pairs = {
+        "title": about.title,
+        "creator": "; ".join(one.display_name for one in about.creators),
+        "contributor": next((one.display_name for one in about.contributors), ""),
+        "publisher": about.publisher.name if about.publisher else "",
+        "date": about.first_date("Issued") or about.year,
+        "language": about.language,
+        "subject": "; ".join(one.value for one in about.subjects),
+        "description": next(iter(abstract), ""),
+        "type": about.resource_kind,
+        "rights": next(iter(rights), ""),
+        "version": about.version,
+    }
+    return {name: value for name, value in pairs.items() if value}
 
 
 def is_plain_word(name: str) -> bool:

@@ -108,12 +108,12 @@ def test_a_batch_loses_times_and_secrets_and_says_so(registry: Registry) -> None
 def test_a_form_lists_everything_that_it_cannot_hold(registry: Registry) -> None:
     line = {"id": "ark:99999/fk4a", "locations": ["https://a.example/", "https://b.example/"],
             "aliases": ["hdl:21.T14999/1"], "metadata": {"shelf": "7"},
-            "about": {"titles": [{"value": "T"}]}}  # fmt: skip
+            "about": {"titles": [{"value": "T", "language": "en"}]}}  # fmt: skip
     source = ImportSource(io.BytesIO(json.dumps(line).encode()), Path())
     assert list(import_lines(registry, source, processes=0))
     expected = {
         "handle-batch": {"record"},
-        "csv": {"about.titles"},
+        "csv": {"about.titles[0].language"},
         "ezid-anvl": {"aliases", "locations"},
         "ris": {"aliases", "locations", "metadata.shelf"},
         "marc21": {"aliases", "locations", "metadata.shelf"},

@@ -242,8 +242,8 @@ def show_elements(exported: ExportedRecord) -> dict[str, str]:
     elements = ezid.list_elements(exported)
     record = exported.record
     for name in (provenance.CREATED, provenance.UPDATED):
-        moment = provenance.read_moment(elements.get(name, "")) or record.at
-        elements[name] = str(provenance.count_seconds(moment))
+        if not provenance.read_moment(elements.get(name, "")):
+            elements[name] = str(provenance.count_seconds(record.at))
     elements.setdefault(provenance.OWNER, record.by)
     elements.setdefault("_profile", "erc")
     elements.setdefault("_export", "yes")

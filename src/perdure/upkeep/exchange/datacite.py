@@ -17,6 +17,7 @@ import msgspec
 
 from perdure.errors import PerdureError
 from perdure.errors.exchanging import RecordNotObject, RecordWithoutName, StatusUnknown
+from perdure.ids import find_label
 from perdure.metadata import write_record
 from perdure.metadata.datacite_json import read_attributes, write_attributes
 from perdure.model.about import About
@@ -48,6 +49,8 @@ _DATES = (
     ("published", "_published"),
 )
 """Members of the attributes, and the pairs that have them."""
+_OF_REGISTERED = ("registered", "published")
+"""Dates that a draft does not have."""
 
 
 # XML
@@ -67,7 +70,8 @@ def read_xml(file: BinaryIO, _: ReadingTerms) -> Iterator[ReadRecord]:
 
 def _describe_xml(raw: str) -> dict[str, Any]:
     found = _IDENTIFIER.search(raw)
-    texts = () if found is None else (found[2], f"{found[1].lower()}:{found[2]}")
+    label = find_label(found[1]) if found is not None else None
+    texts = () if found is None else (found[2], f"{label.text if label else ''}{found[2]}")
     name = describing.find_name(texts, ("identifier",))
     data = raw.encode()
     return describing.make_line(name, "", data, DATACITE, "application/xml", read_datacite)
@@ -216,9 +220,11 @@ def write_doi(exported: ExportedRecord) -> dict[str, Any]:
         state = DRAFT if status == provenance.RESERVED else "registered"
     attributes |= {"doi": doi, "state": state, "url": provenance.find_target(record) or None}
     for name, pair in _DATES:
-        moment = pairs.get(pair) or (record.at if kept is None else "")
+        is_known = kept is None and (state != DRAFT or name not in _OF_REGISTERED)
+        moment = pairs.get(pair) or (record.at if is_known else "")
         if moment:
-            attributes[name] = moment
+            is_seconds = moment.isascii() and moment.isdigit()
+            attributes[name] = provenance.read_moment(moment) if is_seconds else moment
     owner = pairs.get(provenance.OWNER)
     if owner and "client" not in related:
         related = {"client": {"data": {"id": owner, "type": "clients"}}} | related

@@ -93,6 +93,9 @@ def list_elements(exported: ExportedRecord) -> dict[str, str]:
     elements = dict(record.metadata)
     status = provenance.find_status(record)
     elements |= {provenance.STATUS: status}
+    for name in provenance.MOMENTS & elements.keys():
+        if moment := provenance.read_moment(elements[name]):
+            elements[name] = str(provenance.count_seconds(moment))
     target = provenance.find_target(record)
     if target:
         elements[provenance.TARGET] = target

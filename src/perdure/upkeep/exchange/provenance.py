@@ -23,6 +23,8 @@ CREATED = "_created"
 UPDATED = "_updated"
 STATUS = "_status"
 TARGET = "_target"
+MOMENTS = frozenset((CREATED, UPDATED))
+"""Pairs that are moments, in seconds since 1970 if they come from EZID."""
 
 _MOMENT = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.[0-9]+)?Z")
 

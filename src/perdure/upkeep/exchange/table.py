@@ -18,6 +18,8 @@ from perdure.errors import PerdureError
 from perdure.errors.exchanging import RecordWithoutName, RowOverfull
 from perdure.errors.importing import TableWithoutIds
 from perdure.ids import find_scheme
+from perdure.model.plain_words import read_pairs, write_pairs
+from perdure.model.records import Record
 from perdure.upkeep.exchange import mapping, rows
 from perdure.upkeep.exchange.ezid_csv import describe_table, refuse_rows
 from perdure.upkeep.exchange.port import (
@@ -97,7 +99,8 @@ class _Plan:
 
 
 class TableWriting(Writing):
-    """Writes a row for each identifier: its name, locations, aliases and pairs."""
+    """Writes a row for each identifier: name, locations, aliases, pairs, and its description as
+    words of Dublin Core."""
 
     def __init__(self) -> None:
         self._columns: Sequence[str] = ()
@@ -112,12 +115,13 @@ class TableWriting(Writing):
     def list_columns(self, exported: ExportedRecord) -> Sequence[str]:
         record = exported.record
         many = (*["url"] * len(record.locations), *[mapping.ALIAS] * len(record.aliases))
-        return (*many, *(one for one in record.metadata if _is_column(one)))
+        return (*many, *(one for one in _list_pairs(record) if _is_column(one)))
 
     def write(self, exported: ExportedRecord) -> str:
         record = exported.record
         locations = iter(one.uri for one in record.locations)
         aliases = iter(record.aliases)
+        pairs = _list_pairs(record)
         cells = []
         for column in self._columns:
             if column == "id":
@@ -127,8 +131,17 @@ class TableWriting(Writing):
             elif column == mapping.ALIAS:
                 cells.append(next(aliases, ""))
             else:
-                cells.append(record.metadata.get(column, ""))
+                cells.append(pairs.get(column, ""))
         return rows.write_row(cells)
+
+
+def _list_pairs(record: Record) -> dict[str, str]:
+    """List the pairs of a record, and what its description says beyond them in plain words."""
+    if record.about is None:
+        return dict(record.metadata)
+    said = write_pairs(read_pairs(record.metadata))
+    words = write_pairs(record.about)
+    return {name: value for name, value in words.items() if name not in said} | record.metadata
 
 
 def _is_column(name: str) -> bool:

@@ -1,8 +1,9 @@
 """An export in the form of another system, and the list of what that form cannot hold.
 
 How it works: each record of the registry is written, and what was written is read again by the same
-form. Data that does not come back is a `Loss`, so that the list is true whatever a form does. The
-columns of a table must be known before its first row, so the records are read twice for it.
+form. Data that does not come back is a `Loss` (`perdure.upkeep.exchange.losses`), so that the list
+is true whatever a form does. The columns of a table must be known before its first row, so the
+records are read twice for it.
 
 What must stay true: nothing is lost in silence; a record that a form cannot hold at all is a loss,
 too; of what was withdrawn, nothing is written but what the tombstone shows.
@@ -19,30 +20,24 @@ from typing import Any
 
 import msgspec
 
-from perdure.errors import Corrupt, PerdureError
+from perdure.errors import Corrupt
 from perdure.ids import Identifier
 from perdure.ids.name_set import NameSet
 from perdure.ids.urls import find_public_address, urlify
-from perdure.model import stored
 from perdure.model.commands import Joining
 from perdure.model.records import IdentifiedRecord
-from perdure.policy.naming import identify_record
 from perdure.policy.showing import silence_descriptions
 from perdure.registry import Registry
 from perdure.storage.durable import check_directory
+from perdure.upkeep.exchange import losses
 from perdure.upkeep.exchange.port import ExchangeForm, ExportedRecord, ReadingTerms, Writing
 from perdure.upkeep.transfer.exporting import export_files, line_without_bytes, scan_records
 from perdure.upkeep.transfer.importing import ImportSource, make_terms
-from perdure.upkeep.transfer.lines import read_line
-from perdure.upkeep.transfer.rows import Terms, make_row
 
 Report = Callable[[Corrupt], None]
 _LATER = "9999-12-31T23:59:59Z"
 """The time of data without one when it is read again: no stored time equals it."""
-WHOLE = "record"
-"""The field of a loss if the form cannot hold the record at all."""
 _MANIFEST = "files.csv"
-_BEFORE_CONTENT = frozenset(("contents", "minted"))
 
 
 class Loss(msgspec.Struct, frozen=True):
@@ -118,91 +113,23 @@ class FormExport:
     def _find_losses(
         self, exported: ExportedRecord, writing: Writing, columns: list[str], text: str
     ) -> None:
-        found = [WHOLE]
+        found = [losses.WHOLE]
         if text and self._form.holds:
-            found = _list_unheld(exported, self._form.holds)
+            found = losses.list_unheld(exported, self._form.holds)
         elif text:
             alone = self._form.make_writing() if self._form.make_writing else writing
             file = alone.begin(columns) + alone.write(exported) + alone.tail
-            found = list(compare_lines(exported, self._read_again(file.encode()), self._terms))
+            found = list(
+                losses.compare_lines(exported, self._read_again(file.encode()), self._terms)
+            )
         for field in found:
-            self.losses[_name_kind(field)] += 1
+            self.losses[losses.name_kind(field)] += 1
             if self._note_loss is not None:
                 self._note_loss(Loss(str(exported.identifier.resource), field))
 
     def _read_again(self, file: bytes) -> dict[str, Any] | None:
         records = self._form.read(io.BytesIO(file), ReadingTerms())
         return next((one.line for one in records), None)
-
-
-def _list_unheld(exported: ExportedRecord, holds: frozenset[str]) -> list[str]:
-    """List the fields of a record that are not among those that a form holds."""
-    fields = _list_missing(msgspec.to_builtins(exported.line), {})
-    return [one for one in fields if one != "id" and _name_kind(one) not in holds]
-
-
-def _name_kind(field: str) -> str:
-    """Return the kind of a field, without the index of a value.
-
-    >>> _name_kind("values[3].at")
-    'values.at'
-    """
-    before, bracket, after = field.partition("[")
-    return before + after.partition("]")[2] if bracket else field
-
-
-def compare_lines(
-    exported: ExportedRecord, again: dict[str, Any] | None, terms: Terms
-) -> Iterator[str]:
-    """Yield the fields of a record that the line read again does not have."""
-    if again is None:
-        yield WHOLE
-        return
-    try:
-        row = make_row(read_line(msgspec.json.encode(again)), 1, terms)
-    except PerdureError:
-        yield WHOLE
-        return
-    record = stored.decode_stored(row.record.decode())
-    name = identify_record(row.key, record)
-    before = msgspec.to_builtins(exported.line)
-    after = msgspec.to_builtins(line_without_bytes(name, record))
-    yield from _list_missing(before, after)
-
-
-def _list_missing(before: dict[str, Any], after: dict[str, Any]) -> Iterator[str]:
-    for field, value in before.items():
-        other = after.get(field)
-        if value == other or (field in _BEFORE_CONTENT and not value):
-            continue
-        if field in ("metadata", "about"):
-            for name in value:
-                if (other or {}).get(name) != value[name]:
-                    yield f"{field}.{name}"
-        elif field == "values":
-            yield from _list_missing_values(value, other or [])
-        elif field == "attached":
-            kept = {one["format"]: one for one in other or []}
-            for one in value:
-                if kept.get(one["format"]) != one:
-                    yield f"attached.{one['format']}"
-        elif field in ("broken", "withdrawn") and other and len(other) == len(value):
-            for one, kept_one in zip(value, other, strict=True):
-                yield from (f"{field}.{name}" for name in one if one[name] != kept_one.get(name))
-        else:
-            yield field
-
-
-def _list_missing_values(before: list[Any], after: list[Any]) -> Iterator[str]:
-    kept = {one["index"]: one for one in after}
-    for one in before:
-        other = kept.get(one["index"])
-        if other is None:
-            yield f"values[{one['index']}]"
-            continue
-        for name, value in one.items():
-            if other.get(name) != value:
-                yield f"values[{one['index']}].{name}"
 
 
 class _Manifest:
