@@ -43,6 +43,27 @@ def test_a_list_of_names_is_taken_like_a_pattern(shell: Shell, names: list[str])
     assert shell.lines("list", "@-", stdin=f"{resources[1]}\n") == [resources[1]]
 
 
+@pytest.mark.parametrize("pattern", ["hdl:1839/*", "pdi://{}/2026/", "pdi://{}/2026/*/*/*"])
+def test_patterns_are_taken_like_lists(shell: Shell, names: list[str], pattern: str) -> None:
+    """The help of `describe`, `metadata get` and `withdraw`: "IDENTIFIER may be a pattern"."""
+    shell.run("bind", "--register", "hdl:1839/b", "https://b.example/")
+    pattern = pattern.format(SERIES)
+    expected = ["hdl:1839/a", "hdl:1839/b"]
+    if pattern.startswith("pdi:"):
+        expected = [name.rsplit(".", 2)[0] for name in names]
+
+    def list_told(*words: str) -> list[str]:
+        return [json.loads(line)["identifier"] for line in shell.lines(*words, pattern, "--json")]
+
+    assert list_told("describe") == expected
+    assert list_told("metadata", "get", "--format", "json") == expected
+    assert list_told("withdraw", "--reason", "test") == expected
+    assert [json.loads(line)["id"] for line in shell.lines("export", pattern)] == expected
+    result = shell.run("withdraw", "--reason", "test", "--apply", pattern)
+    assert f"{len(expected)} names withdrawn, 0 names refused" in result.stderr
+    shell.run("describe", "hdl:1840/*", code=10)
+
+
 def test_a_bad_line_is_told_and_the_rest_is_used(shell: Shell, names: list[str]) -> None:
     Path("names.txt").write_text(f"{names[0]}\nhdl:1839/none\nnot a name\n")
     result = shell.run("list", "@names.txt", code=1)

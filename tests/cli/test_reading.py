@@ -59,7 +59,7 @@ def test_a_part_is_never_answered_with_the_whole(shell: Shell, name: str) -> Non
         assert shell.run("get", f"{name}#{part}", code=code).stdout == ""
 
 
-@pytest.mark.parametrize("command", [("get", "-o", "copy.txt"), ("resolve",), ("describe",)])
+@pytest.mark.parametrize("command", [("get", "-o", "copy.txt"), ("resolve",)])
 def test_a_pattern_is_told_to_be_listed(shell: Shell, name: str, command: tuple[str, ...]) -> None:
     """Ruling pdi-wildcard: "it can be listed"."""
     for pattern in (f"{name.rpartition('/')[0]}/", f"pdi://{SERIES}/*/*/*/*.text.*"):
@@ -405,9 +405,8 @@ def test_intervals_of_an_unknown_series_are_not_found(shell: Shell, name: str) -
     shell.error("list", "--intervals", "pdi://nowhere.us/", code=10)
 
 
-def test_a_pattern_has_no_metadata(shell: Shell, name: str) -> None:
-    for command in (("describe",), ("history",), ("metadata", "get")):
-        shell.error(*command, f"pdi://{SERIES}/2026/", code=4)
+def test_a_pattern_has_no_history(shell: Shell, name: str) -> None:
+    shell.error("history", f"pdi://{SERIES}/2026/", code=4)
 
 
 def test_verify_checks_what_the_pattern_names(shell: Shell, name: str) -> None:

@@ -11,7 +11,7 @@ that cannot be changed is reported, and the others are changed.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -200,6 +200,6 @@ def find_pattern(names: NameSet) -> NameSet:
     return find_set(names.example) or names
 
 
-def list_each(registry: Registry, names: NameSet) -> Sequence[Identifier]:
-    """The names of a list, or the one identifier as it was given."""
-    return (names.example,) if names.chosen is None else tuple(list_chosen(registry, names))
+def list_each(registry: Registry, names: NameSet) -> Iterator[Identifier]:
+    """The names of a list or of a pattern, or the one identifier as it was given."""
+    return list_chosen(registry, names) if is_set(names) else iter((names.example,))

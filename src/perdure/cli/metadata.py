@@ -85,8 +85,8 @@ def get_record(
 ) -> None:
     """Write the metadata of IDENTIFIER as a record of a format.
 
-    If IDENTIFIER is a list of names (@FILE), write a record for each name, one after the other;
-    with --json, one line for each.
+    If IDENTIFIER is a pattern (hdl:1839/*) or a list of names (@FILE), write a record for each
+    name, one after the other; with --json, one line for each.
 
     A version, format or part inherits the metadata of the wider levels. With --own, the record has
     only the metadata set for IDENTIFIER itself: the members that 'metadata set --merge' changes.
@@ -94,6 +94,7 @@ def get_record(
     from perdure.cli import many
 
     form = form or ("json" if own else "datacite")
+    names = many.find_pattern(names)
     if many.is_set(names) and (url is not None or part is not None):
         raise click.UsageError("--url and --part are about one resource, not a set of names")
     with contextlib.ExitStack() as opened:
@@ -108,7 +109,7 @@ def get_record(
                 here().print_answer(told, "")
             else:
                 file.write(data)
-                if not (names.chosen is None or data.endswith(b"\n")):
+                if many.is_set(names) and not data.endswith(b"\n"):
                     file.write(b"\n")
 
 

@@ -316,12 +316,12 @@ def _print_pages(
 def describe(names: NameSet, history: bool) -> None:
     """Describe IDENTIFIER: versions, locations, metadata, tombstone.
 
-    IDENTIFIER may be a list of names (@FILE).
+    IDENTIFIER may be a pattern (hdl:1839/*) or a list of names (@FILE).
     """
     from perdure.cli import many
 
     with here().open_registry() as registry:
-        for identifier in many.list_each(registry, names):
+        for identifier in many.list_each(registry, many.find_pattern(names)):
             _describe_name(registry, identifier, history=history)
 
 

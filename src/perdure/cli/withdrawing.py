@@ -42,7 +42,9 @@ _keep_digest = click.option(
 @_silent
 @_keep_digest
 @click.option(
-    "--apply", is_flag=True, help="For a list of names: withdraw them; without this they are shown."
+    "--apply",
+    is_flag=True,
+    help="For a pattern or a list: withdraw the names; without this they are shown.",
 )
 @options.expect
 def withdraw(
@@ -66,17 +68,20 @@ def withdraw(
     what another person has proposed over HTTP, for the same reason word for word. All commands on
     this machine come from one person, whatever --by says.
 
-    IDENTIFIER may be a list of names (@FILE). Then it prints the names that would be withdrawn, and
-    withdraws them with --apply.
+    IDENTIFIER may be a pattern (hdl:1839/*) or a list of names (@FILE). Then it prints the names
+    that would be withdrawn, and withdraws them with --apply.
     """
     from perdure.cli import many
     from perdure.model.commands import Withdraw
     from perdure.model.records import LOCAL
 
+    names = many.find_pattern(names)
     if many.is_set(names) and (version is not None or expect is not None):
         raise click.UsageError("--version and --expect are about one name, not a set of names")
     if apply and not many.is_set(names):
-        raise click.UsageError("--apply is for a list of names; one name is withdrawn at once")
+        raise click.UsageError(
+            "--apply is for patterns and lists of names; one name is withdrawn at once"
+        )
     with here().open_registry() as registry:
         if many.is_set(names):
             many.withdraw_many(
