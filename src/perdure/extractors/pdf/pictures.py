@@ -22,10 +22,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from perdure.errors import PartNotFound, PartNotSupported
-from perdure.errors.damage import PdfEncrypted
-from perdure.extractors.libraries import import_library
 from perdure.extractors.measures import Measures, StoredGrid
-from perdure.extractors.pdf.text import ERR_PASSWORD, EXTRA, list_lines
+from perdure.extractors.pdf.opening import EXTRA, open_document
+from perdure.extractors.pdf.text import list_lines
 from perdure.extractors.port import Extent, Indexes, Part, Source
 from perdure.parts import Selector, View
 
@@ -66,25 +65,13 @@ def _open_page(
     source: Source, selector: Selector, number: int
 ) -> Iterator[tuple[pypdfium2.PdfDocument, Any]]:
     """Open a page, counted from 1. Raises Undecodable, PartNotFound or MissingLibrary."""
-    pdfium = import_library("pypdfium2", EXTRA, source, selector)
-    with source.open_file() as file:
-        try:
-            document = pdfium.PdfDocument(file)
-        except pdfium.PdfiumError as error:
-            if getattr(error, "err_code", None) == ERR_PASSWORD:
-                raise PdfEncrypted(**source.subject) from None
-            raise source.quote_decoder("PDFium", error) from None
-        try:
-            if not 1 <= number <= len(document):
-                extent = f"page 1 to {len(document)}"
-                raise PartNotFound(identifier=source.name, selector=str(selector), extent=extent)
-            page = document[number - 1]
-            yield document, page
-            page.close()
-        except pdfium.PdfiumError as error:
-            raise source.quote_decoder("PDFium", error) from None
-        finally:
-            document.close()
+    with open_document(source, selector) as document:
+        if not 1 <= number <= len(document):
+            extent = f"page 1 to {len(document)}"
+            raise PartNotFound(identifier=source.name, selector=str(selector), extent=extent)
+        page = document[number - 1]
+        yield document, page
+        page.close()
 
 
 def _measure_page(

@@ -25,10 +25,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from perdure.errors.damage import PdfEncrypted, TextAbsent, TextIndexDamaged
+from perdure.errors.damage import TextAbsent, TextIndexDamaged
 from perdure.errors.limits import PlainTextTooLong
-from perdure.extractors.libraries import import_library
 from perdure.extractors.measures import TextLine
+from perdure.extractors.pdf.opening import open_document
 from perdure.extractors.plain_text import LARGEST, TextPassage, clip_units
 from perdure.extractors.port import Part, Source
 from perdure.parts import Page
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     import pypdfium2
 
 INDEX = "pdf-text-1"
-EXTRA = "pdf"
-ERR_PASSWORD = 4  # FPDFERR_PASSWORD
 _BOUNDARY = "\f"
 _HYPHEN = "\ufffe"  # PDFium's mark for a hyphen that divides a word
 _LINE = re.compile("[^\r\n]+")
@@ -118,22 +116,10 @@ def map_pdf_text(source: Source) -> bytes:
 
     Raises DecoderFailed, PdfEncrypted, TextAbsent, OverBudget or MissingLibrary.
     """
-    pdfium = import_library("pypdfium2", EXTRA, source)
     building = _Building(source)
-    with source.open_file() as file:
-        try:
-            document = pdfium.PdfDocument(file)
-        except pdfium.PdfiumError as error:
-            if getattr(error, "err_code", None) == ERR_PASSWORD:
-                raise PdfEncrypted(**source.subject) from None
-            raise source.quote_decoder("PDFium", error) from None
-        try:
-            for number in range(len(document)):
-                building.add_page(document, number)
-        except pdfium.PdfiumError as error:
-            raise source.quote_decoder("PDFium", error) from None
-        finally:
-            document.close()
+    with open_document(source) as document:
+        for number in range(len(document)):
+            building.add_page(document, number)
     return building.build_index()
 
 
