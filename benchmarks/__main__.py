@@ -41,6 +41,7 @@ NAMES = (
     "texts",
     "citations",
     "fingerprints",
+    "declared",
     "searching",
 )
 

@@ -22,10 +22,11 @@ from perdure.reading.extraction import PartExtraction
 from perdure.reading.links import declared, written
 from perdure.reading.links.declared import DeclaredLink, list_links
 from perdure.reading.links.written import (
-    find_candidates,
+    choose_candidates,
     find_places,
     find_written,
     read_bare_doi,
+    read_places,
 )
 
 NAME = "pdi://oma.eop.gov.us/1997/09/01/1.text.1"
@@ -285,11 +286,28 @@ def test_a_long_text_has_the_places_of_a_short_one(bits: list[str]) -> None:
     assert places == find_places(short)
 
 
+_WRITTEN = (*_BITS, *_MORE, DOI, f"https://doi.org/{DOI[4:]}", "http://a.example/?doi:10.1/x", "1")
+
+
+@given(st.lists(st.sampled_from(_WRITTEN), max_size=20), st.integers(0), st.integers(0))
+def test_a_stretch_of_a_text_is_read_as_a_text_of_its_own(
+    bits: list[str], start: int, stop: int
+) -> None:
+    whole = "".join(bits).encode()
+    start, stop = sorted((start % (len(whole) + 1), stop % (len(whole) + 1)))
+    found = read_places(whole, find_places(whole), start, stop)
+    moved = [(one.identifier, one.start - start, one.stop - start) for one in found]
+    assert moved == [tuple(one) for one in find_written(whole[start:stop])]
+
+
 def test_other_addresses_are_no_candidates() -> None:
     text = (
         f"http://a.example/x HTTPS://doi.org/10.1000/182 {DOI} https://id.example/{NAME}".encode()
     )
-    found = [text[at : at + 12] for at in find_candidates(text, ("https://id.example",))]
+    found = [
+        text[at : at + 12]
+        for at in choose_candidates(text, find_places(text), ("https://id.example",))
+    ]
     assert found == [
         b"HTTPS://doi.",
         b"doi.org/10.1",

@@ -38,7 +38,7 @@ from perdure.extractors.markup.tags import (
     scan_tags,
 )
 from perdure.ids import Identifier
-from perdure.reading.links.written import find_candidates, find_written, read_bare_doi
+from perdure.reading.links.written import choose_candidates, find_places, read_bare_doi, read_places
 
 _HEAD = 4096  # bytes in which the kind of a document is recognised
 _TYPED_DOI = re.compile(rb"""type\s{0,9}=\s{0,9}["']doi["']""", re.IGNORECASE)
@@ -61,32 +61,35 @@ class MarkedIdentifier(NamedTuple):
 
 def find_marked(data: bytes, rule: Rule, bases: tuple[str, ...] = ()) -> Iterator[MarkedIdentifier]:
     """Yield the identifiers in markup in UTF-8, in order."""
-    places = find_candidates(data, bases)
-    typed = [] if rule is HTML else [found.start() for found in _TYPED_DOI.finditer(data)]
-    if not places and not typed:
+    places = find_places(data)
+    candidates = choose_candidates(data, places, bases)
+    typed = set() if rule is HTML else {found.start() for found in _TYPED_DOI.finditer(data)}
+    if not candidates and not typed:
         return
-    reading = _MarkupReading(data, rule, bases)
+    reading = _MarkupReading(data, rule, places, bases)
     last: tuple[int, int] | None = None
-    for place in sorted({*places, *typed}):
-        around = reading.find_around(place)
+    for place in sorted(typed.union(candidates)):
+        number, is_inside = reading.find_tag(place)
+        attribute = reading.find_attribute(number, place) if is_inside else None
+        around = number, (attribute.start if attribute else 0) if is_inside else -1
         if around == last:
             continue
         last = around
-        number, attribute = around
-        if attribute < 0:
+        if not is_inside:
             yield from reading.read_text(number)
         elif place in typed:
             yield from reading.read_typed(number)
-        else:
-            yield from reading.read_attribute(number, place)
+        elif attribute is not None:
+            yield from reading.read_attribute(number, attribute)
 
 
 class _MarkupReading:
     """A document whose tags are known."""
 
-    def __init__(self, data: bytes, rule: Rule, bases: tuple[str, ...]) -> None:
+    def __init__(self, data: bytes, rule: Rule, places: list[int], bases: tuple[str, ...]) -> None:
         self._data = data
         self._rule = rule
+        self._places = places
         self._bases = bases
         self._tags: Tags = scan_tags(data, rule)
         head = data[:_HEAD].lower()
@@ -95,31 +98,24 @@ class _MarkupReading:
             rule is not HTML and not self._is_tei and (b"<article" in head or b"jats" in head)
         )
 
-    def find_around(self, place: int) -> tuple[int, int]:
-        """Return the number of the tag at or before a place, and the attribute in it, or -1."""
+    def find_tag(self, place: int) -> tuple[int, bool]:
+        """Return the number of the tag at or before a place, and whether the place is in it."""
         number = bisect_right(self._tags.starts, place) - 1
-        if number < 0 or place >= self._tags.stops[number]:
-            return number, -1
-        attribute = self._find_attribute(number, place)
-        return number, 0 if attribute is None else attribute.start
+        return number, number >= 0 and place < self._tags.stops[number]
 
-    def _find_attribute(self, number: int, place: int) -> Attribute | None:
-        start, stop = self._tags.starts[number], self._tags.stops[number]
-        return next(
-            (
-                one
-                for one in read_attributes(self._data, start, stop)
-                if one.start <= place < one.stop
-            ),
-            None,
-        )
+    def find_attribute(self, number: int, place: int) -> Attribute | None:
+        """Return the attribute of a tag at a place."""
+        for one in read_attributes(self._data, self._tags.starts[number], self._tags.stops[number]):
+            if one.start <= place < one.stop:
+                return one
+        return None
 
-    def read_attribute(self, number: int, place: int) -> Iterator[MarkedIdentifier]:
+    def read_attribute(self, number: int, attribute: Attribute) -> Iterator[MarkedIdentifier]:
         """Yield the identifiers in the value of an attribute."""
-        attribute = self._find_attribute(number, place)
-        if attribute is None or bytes(attribute.name).lower().startswith(b"xmlns"):
+        name = bytes(attribute.name).lower()
+        if name.startswith(b"xmlns"):
             return
-        how = self._describe_attribute(self._read_name(number), bytes(attribute.name).lower())
+        how = self._describe_attribute(number, name)
         yield from self._read_slice(how, attribute.value.start, attribute.value.stop)
 
     def read_text(self, number: int) -> Iterator[MarkedIdentifier]:
@@ -160,8 +156,10 @@ class _MarkupReading:
     def _read_slice(
         self, how: str, start: int, stop: int, *, is_escaped: bool = True
     ) -> Iterator[MarkedIdentifier]:
-        for found in find_written(self._data[start:stop], self._bases, is_escaped=is_escaped):
-            yield MarkedIdentifier(how, found.identifier, start + found.start, start + found.stop)
+        for found in read_places(
+            self._data, self._places, start, stop, self._bases, is_escaped=is_escaped
+        ):
+            yield MarkedIdentifier(how, found.identifier, found.start, found.stop)
 
     def _find_gap(self, number: int) -> tuple[int, int]:
         """Return the bytes between a tag and the next one."""
@@ -179,11 +177,11 @@ class _MarkupReading:
     def _is_closing(self, number: int) -> bool:
         return number >= 0 and self._data[self._tags.starts[number] + 1] == 0x2F
 
-    def _describe_attribute(self, element: bytes, attribute: bytes) -> str:
-        """Return how an attribute refers to what it names."""
+    def _describe_attribute(self, number: int, attribute: bytes) -> str:
+        """Return how an attribute of a tag refers to what it names."""
         if self._rule is HTML:
             return _IN_HTML.get(attribute, "data")
-        local = element.rpartition(b":")[2]
+        local = self._read_name(number).rpartition(b":")[2]
         if local == b"include" and attribute == b"href":
             return "xinclude"
         if self._is_tei and attribute in _OF_TEI:

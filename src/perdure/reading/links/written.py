@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import html
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from functools import cache
 from importlib.util import find_spec
@@ -60,11 +61,27 @@ def find_written(
     `bases` are the addresses of our own resolver. `is_escaped` says that `&` begins a character
     reference, as in markup.
     """
-    end = 0
-    for at in find_places(text):
-        if at < end or (at and _IN_WORD.match(text, at - 1, at)):
+    return read_places(text, find_places(text), 0, len(text), bases, is_escaped=is_escaped)
+
+
+def read_places(
+    text: bytes,
+    places: list[int],
+    start: int,
+    stop: int,
+    bases: tuple[str, ...] = (),
+    *,
+    is_escaped: bool = False,
+) -> Iterator[WrittenIdentifier]:
+    """Yield the identifiers in [start, stop) of a text, as if it were a text of its own.
+
+    `places` are those of the complete text (`find_places`); the others are of `find_written`.
+    """
+    end = start
+    for at in places[bisect_left(places, start) : bisect_left(places, stop)]:
+        if at < end or (at > start and _IN_WORD.match(text, at - 1, at)):
             continue
-        found = _read_place(text, at, bases, is_escaped=is_escaped)
+        found = _read_place(text, at, stop, bases, is_escaped=is_escaped)
         if found is None:
             continue
         if isinstance(found, int):
@@ -109,9 +126,9 @@ def _find_places_at_once(text: bytes) -> list[int]:
     return sorted(found)
 
 
-def find_candidates(text: bytes, bases: tuple[str, ...] = ()) -> list[int]:
-    """Return the places at which an identifier may begin, without those of other addresses."""
-    return [at for at in find_places(text) if not _is_elsewhere(text, at, bases)]
+def choose_candidates(text: bytes, places: list[int], bases: tuple[str, ...] = ()) -> list[int]:
+    """Return the places of a text without those of addresses of something else."""
+    return [at for at in places if not _is_elsewhere(text, at, bases)]
 
 
 def _is_elsewhere(text: bytes, at: int, bases: tuple[str, ...]) -> bool:
@@ -123,12 +140,14 @@ def _is_elsewhere(text: bytes, at: int, bases: tuple[str, ...]) -> bool:
 
 
 def _read_place(
-    text: bytes, at: int, bases: tuple[str, ...], *, is_escaped: bool
+    text: bytes, at: int, stop: int, bases: tuple[str, ...], *, is_escaped: bool
 ) -> WrittenIdentifier | int | None:
-    """Return the identifier at a place; the end of an address that is none; or None."""
-    loose = _LOOSE_DOI.match(text, at)
+    """Return the identifier at a place before `stop`; the end of an address that is none; or
+    None.
+    """
+    loose = _LOOSE_DOI.match(text, at, stop)
     start = at if loose is None else loose.end()
-    token = _TOKEN.match(text, start)
+    token = _TOKEN.match(text, start, stop)
     if token is None:
         return None
     is_web = token[0].lower().startswith(_WEB)
