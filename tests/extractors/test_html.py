@@ -115,6 +115,13 @@ def test_css(
     assert cut(extraction, it, css(selector)) == wanted
 
 
+def test_text_after_nested_elements_is_read_in_order(
+    extraction: PartExtraction, tmp_path: Path
+) -> None:
+    page = b"<p><a><img> <i>one</i> two</a>. Three</p>"
+    assert cut(extraction, source(tmp_path, page), css("p")) == page.decode()
+
+
 @pytest.mark.parametrize(
     ("expression", "wanted"),
     [

@@ -19,8 +19,9 @@ slice. All other elements of the tree (implied, cloned, torn apart by a table) h
 
 from __future__ import annotations
 
+import heapq
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -29,7 +30,7 @@ from perdure.errors.limits import MemoryUsedUp, NestingTooDeep, NodesTooMany, Tr
 from perdure.extractors.libraries import import_library
 from perdure.extractors.markup.elements import VOID, match_end_tags, measure_depths
 from perdure.extractors.markup.tagged import Markup
-from perdure.extractors.markup.tags import HTML, read_tag
+from perdure.extractors.markup.tags import HTML, View, read_tag
 from perdure.extractors.markup.text_content import UNREAD, read_text_content
 from perdure.extractors.port import Span
 from perdure.parts import Selector
@@ -50,22 +51,16 @@ class HtmlTree:
 
     def __init__(self, markup: Markup, selector: Selector) -> None:
         """Raises OverBudget, and MissingLibrary if a library is not installed."""
-        source = markup.source
-        if source.length > LARGEST:
-            raise TreeTooLong(source=source.name, most=LARGEST)
         self._markup, self._selector = markup, selector
-        self.etree = import_library("lxml.etree", "html", source, selector)
-        lexbor = import_library("selectolax.lexbor", "html", source, selector)
-        for count, depth in enumerate(measure_depths(markup.make_view(), markup.list_tags())):
-            self._check_bounds(count, depth)  # building takes the square of the depth
-        mark, numbered = _number_tags(markup)
-        try:
-            parsed = lexbor.LexborHTMLParser(numbered)
-        except lexbor.SelectolaxError:  # the only possible reason: any text is HTML
-            raise MemoryUsedUp(source=source.name, part="the tree") from None
+        self.etree = import_library("lxml.etree", "html", markup.source, selector)
+        mark = choose_mark(bytes(markup.make_view()).lower())
         self._tags: dict[Any, int] = {}
         """The number of its start tag for each element, in the order of the document."""
-        self.root = self._copy_tree(parsed.root, mark)
+        self.root = self._copy_tree(build_tree(markup, selector, mark), mark)
+
+    def find_element(self, tag: int) -> Any:
+        """Return the element that begins with a tag, or None."""
+        return next((one for one, number in self._tags.items() if number == tag), None)
 
     def find_span(self, element: Any) -> Span:
         """Return the bytes of an element. Raises PartNotFound if they cannot be determined."""
@@ -132,8 +127,16 @@ class HtmlTree:
         written = content.text[
             content.find_character(span.start) : content.find_character(span.stop)
         ]
-        read_in_tree = "".join(_list_texts(element))
+        read_in_tree = "".join(self._list_texts(element))
         return _NOT_XML.sub("", "".join(written.split())) == "".join(read_in_tree.split())
+
+    def _list_texts(self, element: Any) -> Iterator[str]:
+        """Yield the readable text in an element, in order."""
+        for event, one in self.etree.iterwalk(element, events=("start", "end")):
+            if event == "start":
+                yield "" if one.tag in _UNREAD else one.text or ""
+            elif one is not element:
+                yield one.tail or ""
 
     @cached_property
     def _text_content(self) -> Any:
@@ -154,8 +157,7 @@ class HtmlTree:
         seen = set[int]()
         around: list[_Open] = []
         document = None
-        for count, (node, depth) in enumerate(_walk_tree(root)):
-            self._check_bounds(count, depth)
+        for node, depth in walk_tree(self._markup, root):
             del around[depth:]
             if node.is_text_node:
                 around[-1].add_text(_NOT_XML.sub("", node.text_content or ""))
@@ -172,14 +174,6 @@ class HtmlTree:
             around.append(_Open(element))
         return document
 
-    def _check_bounds(self, count: int, depth: int) -> None:
-        """Raise OverBudget if a tree is too large or too deep."""
-        name = self._markup.source.name
-        if count > _MOST:
-            raise NodesTooMany(source=name, most=_MOST)
-        if depth > _DEEPEST:
-            raise NestingTooDeep(source=name, most=_DEEPEST)
-
     def _make_element(self, name: str, attributes: dict[str, str | None]) -> Any:
         try:
             element = self.etree.Element(name)
@@ -193,32 +187,75 @@ class HtmlTree:
         return element
 
 
-def _number_tags(markup: Markup) -> tuple[str, str]:
-    """Return a name that is nowhere in the document, and the document in which each start tag has
-    its number as an attribute of that name.
-    """
-    data, view, tags = markup.source.map_bytes(), markup.make_view(), markup.list_tags()
-    width, codec = markup.encoding.width, markup.encoding.codec
-    plain = bytes(view).lower()
-    mark = next(
+def choose_mark(plain: bytes) -> str:
+    """Return a word that is nowhere in a document in lower case."""
+    return next(
         f"tag{number}" for number in range(len(plain) + 1) if b"tag%d" % number not in plain
     )
+
+
+def build_tree(
+    markup: Markup, selector: Selector, mark: str, inserted: Iterable[tuple[int, str]] = ()
+) -> Any:
+    """Return the root of lexbor's tree, in which each start tag has its number as an attribute.
+
+    Texts that are `inserted` at bytes of the document are ASCII, in order, and not inside of tags.
+    Raises OverBudget, and MissingLibrary if lexbor is not installed.
+    """
+    source = markup.source
+    if source.length > LARGEST:
+        raise TreeTooLong(source=source.name, most=LARGEST)
+    lexbor = import_library("selectolax.lexbor", "html", source, selector)
+    for count, depth in enumerate(measure_depths(markup.make_view(), markup.list_tags())):
+        _check_bounds(markup, count, depth)  # building takes the square of the depth
+    try:
+        return lexbor.LexborHTMLParser(_number_tags(markup, mark, inserted)).root
+    except lexbor.SelectolaxError:  # the only possible reason: any text is HTML
+        raise MemoryUsedUp(source=source.name, part="the tree") from None
+
+
+def walk_tree(markup: Markup, root: Any) -> Iterator[tuple[Any, int]]:
+    """Yield elements and texts in the order of the document, each with its depth.
+
+    Raises OverBudget if the tree is too large or too deep.
+    """
+    for count, (node, depth) in enumerate(_walk_nodes(root)):
+        _check_bounds(markup, count, depth)
+        yield node, depth
+
+
+def _check_bounds(markup: Markup, count: int, depth: int) -> None:
+    if count > _MOST:
+        raise NodesTooMany(source=markup.source.name, most=_MOST)
+    if depth > _DEEPEST:
+        raise NestingTooDeep(source=markup.source.name, most=_DEEPEST)
+
+
+def _number_tags(markup: Markup, mark: str, inserted: Iterable[tuple[int, str]]) -> str:
+    """Return the document with the number of each start tag as an attribute, and with the texts
+    that are inserted.
+    """
+    data, view = markup.source.map_bytes(), markup.make_view()
+    codec = markup.encoding.codec
     pieces: list[bytes | memoryview] = []
     at = 0
-    for number, start in enumerate(tags.starts):
-        if view[start + 1] == _SLASH:
-            continue
-        name = _NAME_END.match(view, start)
-        end = name.end() if name else start
-        pieces.append(data[at * width : end * width])
-        pieces.append(f' {mark}="{number}"'.encode(codec))
-        at = end
-    pieces.append(data[at * width :])
-    return mark, b"".join(pieces).decode(codec, "replace").removeprefix("\ufeff")
+    for place, text in heapq.merge(_list_numbers(markup, view, mark), inserted):
+        pieces += (data[at:place], text.encode(codec))
+        at = place
+    pieces.append(data[at:])
+    return b"".join(pieces).decode(codec, "replace").removeprefix("\ufeff")
 
 
-def _walk_tree(root: Any) -> Iterator[tuple[Any, int]]:
-    """Yield elements and texts in the order of the document, each with its depth."""
+def _list_numbers(markup: Markup, view: View, mark: str) -> Iterator[tuple[int, str]]:
+    """Yield the bytes at which the names of start tags end, each with the attribute to insert."""
+    width = markup.encoding.width
+    for number, start in enumerate(markup.list_tags().starts):
+        if view[start + 1] != _SLASH:
+            name = _NAME_END.match(view, start)
+            yield (name.end() if name else start) * width, f' {mark}="{number}"'
+
+
+def _walk_nodes(root: Any) -> Iterator[tuple[Any, int]]:
     node, depth = root, 0
     while node is not None:
         if node.is_element_node or node.is_text_node:
@@ -250,12 +287,3 @@ class _Open:
             self._element.text = (self._element.text or "") + text
         else:
             self._last.tail = (self._last.tail or "") + text
-
-
-def _list_texts(element: Any) -> Iterator[str]:
-    """Yield the readable text in an element."""
-    for one in element.iter():
-        if one.tag not in _UNREAD:
-            yield one.text or ""
-        if one is not element:
-            yield one.tail or ""
