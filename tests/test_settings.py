@@ -17,6 +17,7 @@ from perdure.errors.configuring import MintingSettingUnknown, SettingsCut
 from perdure.ids import load_schemes, parse
 from perdure.registry import Registry, initialise
 from perdure.settings import (
+    RenamedSetting,
     RetiredSetting,
     Settings,
     SettingsFile,
@@ -98,8 +99,8 @@ def test_authorities_are_kept_in_canonical_form(name: str, written: str, canonic
         ({"archive_aliases": ["a b"]}, "malformed"),
         ({"region_header": "X Region"}, "the name of a header field"),
         ({"capture_index": "file:///etc"}, "use an http.s. URL"),
-        ({"replay_origin": "https://replay.example/"}, "host"),
-        ({"replay_origin": "https://a.example", "base_url": "https://a.example/r"}, "other than"),
+        ({"content_origin": "https://replay.example/"}, "host"),
+        ({"content_origin": "https://a.example", "base_url": "https://a.example/r"}, "other than"),
         ({"handle_prefixes": [""]}, "malformed"),
         ({"mutable_prefixes": [""]}, "malformed"),
         ({"handle_admins": ["x:21.T14999/ADMIN"]}, "an index, ':' and a handle"),
@@ -296,3 +297,18 @@ def test_a_list_of_allowed_signers_is_a_document(text: str) -> None:
     with pytest.raises(BadSettings) as refused:
         Settings(allowed_signers=(text,))
     assert refused.value.setting == "allowed_signers"
+
+
+def test_an_older_name_of_a_setting_is_read() -> None:
+    with pytest.warns(RenamedSetting, match="replay_origin is called content_origin now"):
+        found = read_table({"replay_origin": "https://a.example"}, {})
+    assert found.content_origin == "https://a.example"
+    with pytest.warns(RenamedSetting, match="PERDURE_REPLAY_ORIGIN is called"):
+        found = read_table({}, {"PERDURE_REPLAY_ORIGIN": "https://b.example"})
+    assert found.content_origin == "https://b.example"
+
+
+def test_the_newer_name_of_a_setting_takes_precedence() -> None:
+    both = {"replay_origin": "https://a.example", "content_origin": "https://b.example"}
+    with pytest.warns(RenamedSetting):
+        assert read_table(both, {}).content_origin == "https://b.example"

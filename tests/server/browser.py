@@ -38,9 +38,11 @@ class Browser:
         self.requests: list[str] = []
         """The addresses that it has asked for."""
 
-    async def call(self, method: str, **parameters: Any) -> dict[str, Any]:
+    async def call(self, method: str, session: str = "", **parameters: Any) -> dict[str, Any]:
+        """Send a command to the tab, or to a frame in a process of its own."""
         number = next(self._numbers)
-        await self._wire.send_json({"id": number, "method": method, "params": parameters})
+        message = {"id": number, "method": method, "params": parameters}
+        await self._wire.send_json(message | ({"sessionId": session} if session else {}))
         while True:
             message = await self._wire.receive_json(timeout=_PATIENCE)
             if message.get("method") == "Network.requestWillBeSent":
@@ -50,9 +52,13 @@ class Browser:
                 result: dict[str, Any] = message["result"]
                 return result
 
-    async def evaluate(self, script: str) -> Any:
+    async def evaluate(self, script: str, session: str = "") -> Any:
         found = await self.call(
-            "Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True
+            "Runtime.evaluate",
+            session,
+            expression=script,
+            returnByValue=True,
+            awaitPromise=True,
         )
         assert "exceptionDetails" not in found, found
         return found["result"].get("value")
@@ -69,6 +75,18 @@ class Browser:
                 return
             before = there
         raise AssertionError(f"{url} did not load")
+
+    async def attach_frame(self, beginning: str) -> str:
+        """Return the session of the frame whose address begins so, which has an own process."""
+        for _ in range(_PATIENCE * 10):
+            for one in (await self.call("Target.getTargets"))["targetInfos"]:
+                if one["type"] == "iframe" and one["url"].startswith(beginning):
+                    found = await self.call(
+                        "Target.attachToTarget", targetId=one["targetId"], flatten=True
+                    )
+                    return str(found["sessionId"])
+            await asyncio.sleep(0.1)
+        raise AssertionError(f"no frame has {beginning}")
 
     async def set_width(self, width: int) -> None:
         await self.call(

@@ -33,7 +33,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     port = find_free_port()
     origin = f"http://localhost:{port}"
     with deployed(
-        place / "registry", port=port, replay_origin=origin, institution="The archive"
+        place / "registry", port=port, content_origin=origin, institution="The archive"
     ) as running:
         running.registry.archive.add_file(place / "a.warc.gz")
         yield running

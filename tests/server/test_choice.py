@@ -59,7 +59,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
         path = copy.finish()
         data = path.read_bytes()
         path.write_bytes(data[: len(data) - min(lost, len(data) // 3)])
-    with deployed(place / "registry", replay_origin=REPLAY, archive_id=OWN) as running:
+    with deployed(place / "registry", content_origin=REPLAY, archive_id=OWN) as running:
         for path in (place / "aa-copy1.warc.gz", place / "zz-copy2.warc.gz", whole):
             running.registry.archive.add_file(path)
         yield running

@@ -55,7 +55,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     warc.response(f"{SITE}dated", DATE, b"dated", dated, media_type="text/plain")
     digest = "sha1:" + base64.b32encode(hashlib.sha1(NOISE).digest()).decode()
     warc.revisit(f"{SITE}again", "2016-01-22T11:20:40Z", digest, f"{SITE}long", DATE)
-    with deployed(place / "registry", archive_id="a.org", replay_origin="http://r.test") as running:
+    with deployed(
+        place / "registry", archive_id="a.org", content_origin="http://r.test"
+    ) as running:
         running.registry.archive.add_file(warc.finish())
         yield running
 

@@ -27,7 +27,7 @@ PAGE = b"""<!doctype html><link rel=stylesheet href=s.css><img src=a.png><img sr
 SETTINGS: dict[str, Any] = {
     "archive_id": OURS,
     "archive_aliases": "old.example.org",
-    "replay_origin": "http://r.test",
+    "content_origin": "http://r.test",
 }
 HTML = "Accept: text/html"
 

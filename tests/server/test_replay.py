@@ -110,7 +110,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
         date,
     )
     path = warc.finish()
-    with deployed(place / "registry", replay_origin=REPLAY) as running:
+    with deployed(place / "registry", content_origin=REPLAY) as running:
         running.registry.archive.add_file(path)
         yield running
 
@@ -385,13 +385,13 @@ def test_without_a_replay_origin_nothing_is_shown(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "settings",
     [
-        {"replay_origin": "replay.test"},
-        {"replay_origin": "http://replay.test/"},
-        {"replay_origin": "http://Replay.test"},
-        {"replay_origin": "ftp://replay.test"},
-        {"replay_origin": "http://a\r\nb"},
-        {"replay_origin": "http://a.test", "base_url": "http://a.test"},
-        {"replay_origin": "http://a.test", "base_url": "http://a.test/pids"},
+        {"content_origin": "replay.test"},
+        {"content_origin": "http://replay.test/"},
+        {"content_origin": "http://Replay.test"},
+        {"content_origin": "ftp://replay.test"},
+        {"content_origin": "http://a\r\nb"},
+        {"content_origin": "http://a.test", "base_url": "http://a.test"},
+        {"content_origin": "http://a.test", "base_url": "http://a.test/pids"},
         {"closed_archives": "open"},
         {"archive_aliases": ("not an id",)},
     ],
@@ -400,4 +400,4 @@ def test_settings_that_cannot_work(settings: dict[str, Any]) -> None:
     """Above all: the replay origin is never the resolver's own."""
     with pytest.raises(BadSettings):
         Settings(**settings)
-    assert Settings(replay_origin="http://a.test", base_url="http://a.test:81").replay_origin
+    assert Settings(content_origin="http://a.test", base_url="http://a.test:81").content_origin

@@ -54,7 +54,7 @@ def site(tmp_path: Path) -> Iterator[Deployment]:
 def configure(root: Path, **more: str) -> Path:
     """Settings of all processes, not only of the server."""
     root.mkdir()
-    settings = {"archive_id": OWN, "replay_origin": REPLAY} | more
+    settings = {"archive_id": OWN, "content_origin": REPLAY} | more
     lines = "".join(f'{name} = "{text}"\n' for name, text in settings.items())
     (root / "perdure.toml").write_text(f"[perdure]\n{lines}")
     return root

@@ -92,9 +92,10 @@ def init(
     help="What to log: debug, info, warning or error.",
 )
 @click.option(
-    "--replay-origin",
+    "--content-origin",
+    "--replay-origin",  # its name in earlier versions
     metavar="ORIGIN",
-    help="Origin that shows archived pages: another host name for this server.",
+    help="Origin that shows archived pages and deposited HTML: another host name for this server.",
 )
 @click.option(
     "--handle-port",
@@ -106,7 +107,7 @@ def serve(
     port: int | None,
     workers: int | None,
     log_level: str | None,
-    replay_origin: str | None,
+    content_origin: str | None,
     handle_port: int | None,
 ) -> None:
     """Serve the registry over HTTP until interrupted.
@@ -115,8 +116,8 @@ def serve(
     """
     from perdure.server.serve import run
 
-    if replay_origin is not None:  # a setting like any other, for this process and its workers
-        os.environ["PERDURE_REPLAY_ORIGIN"] = replay_origin
+    if content_origin is not None:  # a setting like any other, for this process and its workers
+        os.environ["PERDURE_CONTENT_ORIGIN"] = content_origin
     if handle_port is not None:
         os.environ["PERDURE_HANDLE_PORT"] = str(handle_port)
     run(here().root, host=host, port=port, workers=workers, log_level=log_level)

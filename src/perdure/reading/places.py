@@ -21,9 +21,10 @@ _PLACES = {
     "ms": ("start", "stop", *_CORNERS),
     "page": ("page", *_CORNERS),
     "rows": ("first", "last"),
+    "tag": ("tag",),
 }
 """The numbers of a place, in this order, by its kind. Forms send each as a parameter."""
-_COUNTS = {"text": (2,), "rect": (4, 5), "ms": (2, 6), "page": (1, 5), "rows": (2,)}
+_COUNTS = {"text": (2,), "rect": (4, 5), "ms": (2, 6), "page": (1, 5), "rows": (2,), "tag": (1,)}
 _BEGINNINGS = {"stop": "start", "right": "left", "bottom": "top", "last": "first"}
 _VIEWS = {"peaks": False, "frames": False, "frame": True, "page": True}
 """Previews, and whether they are numbered."""
@@ -37,7 +38,7 @@ class PointedPlace(msgspec.Struct, frozen=True):
     kind: str
     """`text`: characters [start, stop); `rect`: left, top, right, bottom and perhaps the frame;
     `ms`: start, stop and perhaps a rectangle; `page`: a page and perhaps a rectangle; `rows`: the
-    first and the last."""
+    first and the last; `tag`: the number of a start tag in HTML."""
     numbers: tuple[int, ...]
 
 

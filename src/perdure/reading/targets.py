@@ -53,7 +53,7 @@ _OUR_ADDRESS = re.compile(r"https?://[^/?#]*", re.ASCII | re.IGNORECASE)
 _PWID = re.compile(r"(?:urn:)?pwid:", re.ASCII | re.IGNORECASE)
 _OF_PWID = re.compile(r"\?nearest(?:&(?:info|(?:cursor|limit)=[^&?#]*+))*\Z")
 _OF_PWID_URN = re.compile(
-    r"\?(?:(?:info|bytes|landing|linkset|history|locations|members|play|text|signatures|nearest"
+    r"\?(?:(?:info|bytes|landing|linkset|history|locations|members|play|text|view|signatures|nearest"
     r"|assertions|standing|provenance|manifest|cites|citedby|quotes"
     r"|metadata|cite|register|correct|bind|break|alias|withdraw|erase|refuse"
     r"|(?:cursor|limit|metadata|level|cite|locale|region|form|by|motivation|scope|kind|since|until)"
@@ -80,7 +80,7 @@ _ANSWERED = (*_BARE, "quote", "point", "preview")
 """Parameters that are questions: each has an answer of its own."""
 _VERBS = ("info", "bytes", "landing", "linkset", "locations", "history", "members", "play",
           "text", "signatures", "assertions", "provenance", "manifest", "cites",
-          "citedby", "quotes")  # fmt: skip
+          "citedby", "quotes", "view")  # fmt: skip
 _LEVELS = ("own",)
 _FLAGS = ("nearest", "standing")
 """Words beside a question, without a value."""

@@ -15,14 +15,25 @@ from __future__ import annotations
 import hashlib
 from typing import NamedTuple
 
+import msgspec
+
 from perdure.errors import PartNotSupported, PartOutOfRange
 from perdure.errors.cutting import TextNotSupported
 from perdure.errors.root import count_things
+from perdure.extractors.markup.rendition import LocatedElement
 from perdure.extractors.plain_text import LongText, PlainText, SlicedText
-from perdure.extractors.port import Source, iterate_body
+from perdure.extractors.port import Part, Source, Span, iterate_body
 from perdure.extractors.text.characters import find_characters
 from perdure.extractors.text.decoded import DecodedText
-from perdure.parts import ByteRange, CharRange, Octets, Selector
+from perdure.parts import (
+    ByteRange,
+    CharRange,
+    ChildSequence,
+    Octets,
+    Selector,
+    TagRange,
+    View,
+)
 from perdure.reading.extraction import PartExtraction
 
 _CONTEXT = 32  # characters before and after a passage
@@ -51,6 +62,8 @@ class PointedPassage(NamedTuple):
     """A part that was found by the range of its text."""
 
     selector: Selector
+    place: tuple[int, int] | None
+    """The characters of the text that the part has."""
     text: str
     """The text of the part: what was selected, or more."""
     is_whole: bool
@@ -105,11 +118,51 @@ def point_at_text(
     place = text.found.locate_part(part) if isinstance(text, _TextInMemory) else None
     if place is not None:
         start, stop = place.start, place.stop
+    return _show_passage(source, text, part, selector, start, stop)
+
+
+def point_at_element(
+    parts: PartExtraction, source: Source, tag: int, *, has_own_parts: bool
+) -> PointedPassage:
+    """Find the part that is the element of HTML that begins with a tag.
+
+    The part of a PDI extends from tag to tag if the element ends with one, else it is the
+    characters of the element, because `#elt=` ends with a tag.  # ruling: elt-range
+
+    Raises PartNotFound if its place cannot be proved, and the errors of cutting.
+    """
+    body = parts.cut_part(source, View("element", tag)).body
+    found = msgspec.json.decode(b"".join(iterate_body(body, source)), type=LocatedElement)
+    selector: Selector
+    if not has_own_parts:
+        selector = ChildSequence(None, found.steps)
+    elif found.last is not None:
+        selector = TagRange(found.first, found.last)
+    else:
+        selector = find_characters(source, Span(found.start, found.stop), parts.indexes)
+    text = _read_text(parts, source)
+    if text is None:
+        raise TextNotSupported(media_type=source.media_type, selector=f"point=tag={tag}")
+    part = parts.cut_part(source, selector)
+    place = text.found.locate_part(part)
+    start, stop = (place.start, place.stop) if place else (0, 0)
+    return _show_passage(source, text, part, selector, start, stop)
+
+
+def _show_passage(
+    source: Source,
+    text: LongText | _TextInMemory,
+    part: Part,
+    selector: Selector,
+    start: int,
+    stop: int,
+) -> PointedPassage:
     digest = None
     if part.length is not None and part.length <= _LARGEST_HASHED:
         digest = hashlib.sha512(b"".join(iterate_body(part.body, source))).hexdigest()
     return PointedPassage(
         selector,
+        (start, stop) if start < stop else None,
         text.read_characters(start, min(stop, start + _MOST_SHOWN)),
         stop - start <= _MOST_SHOWN,
         text.read_characters(max(0, start - _CONTEXT), start),

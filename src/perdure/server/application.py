@@ -157,9 +157,14 @@ from perdure.server.pages.repairs import list_neighbours
 from perdure.server.protocol.asgi import Receive, Scope, Send
 from perdure.server.protocol.doctor import make_echo_answer
 from perdure.server.resource import proxying
-from perdure.server.routes.dispatch import RoutedHandler, allow_on_replay, find_handler
+from perdure.server.routes.dispatch import (
+    RoutedHandler,
+    allow_on_content_origin,
+    asks_for_view,
+    find_handler,
+)
 
-_ON_REPLAY = RoutedHandler(replay.serve_replay_origin, allow_on_replay())
+_ON_CONTENT_ORIGIN = RoutedHandler(replay.serve_content_origin, allow_on_content_origin())
 
 
 class Application:
@@ -217,10 +222,9 @@ class Application:
             )
 
     async def _answer_request(self, request: Request) -> Answer:
-        on_replay = replay.is_replay_origin(self._service, request)
-        found = (
-            _ON_REPLAY if on_replay else find_handler(request.method, request.target, request.raw)
-        )
+        found = find_handler(request.method, request.target, request.raw)
+        if replay.is_content_origin(self._service, request) and not asks_for_view(request.target):
+            found = _ON_CONTENT_ORIGIN
         if found is None:
             return problems.answer_problem(problems.no_such_page(request.target.text), request)
         request.allow = found.allow

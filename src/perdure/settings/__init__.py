@@ -9,6 +9,7 @@ setting, never a surprise later.
 
 from perdure.settings.file import (
     FILE,
+    RenamedSetting,
     RetiredSetting,
     SettingsFile,
     load_settings,
@@ -19,6 +20,7 @@ from perdure.settings.values import Settings, add_authorities
 
 __all__ = [
     "FILE",
+    "RenamedSetting",
     "RetiredSetting",
     "Settings",
     "SettingsFile",

@@ -47,6 +47,8 @@ _RETIRED = {
     "http_parser": "requests are read by httptools. Remove the line from perdure.toml",
 }
 """Settings of earlier versions, accepted with a warning that says what to do."""
+_RENAMED = {"replay_origin": "content_origin"}
+"""Settings that had another name in earlier versions, which is still read, with a warning."""
 _WANTED: dict[type, str] = {
     tuple: "a list of texts",
     int: "a number",
@@ -56,6 +58,10 @@ _WANTED: dict[type, str] = {
 
 class RetiredSetting(UserWarning):
     """A setting was given that has no effect in this version."""
+
+
+class RenamedSetting(UserWarning):
+    """A setting was given by the name that it had in an earlier version."""
 
 
 def load_settings(root: Path, environment: Mapping[str, str]) -> Settings:
@@ -134,6 +140,7 @@ def read_table(table: Mapping[str, object], environment: Mapping[str, str]) -> S
     """Read settings from a TOML table, overridden by `PERDURE_…` variables."""
     known = {one.name: one.default for one in fields(Settings)}
     values: dict[str, Any] = {}
+    table, environment = _rename_entries(table, environment)
     for name, value in table.items():
         if name in _RETIRED:
             message = f"the setting {name} no longer has any effect: {_RETIRED[name]}"
@@ -149,6 +156,29 @@ def read_table(table: Mapping[str, object], environment: Mapping[str, str]) -> S
         if text is not None:
             values[name] = _check_type(name, _parse_variable(name, text, default), default)
     return Settings(**values)
+
+
+def _rename_entries(
+    table: Mapping[str, object], environment: Mapping[str, str]
+) -> tuple[dict[str, object], dict[str, str]]:
+    """Give settings with an older name their name of today, unless they are given by that, too."""
+    table, environment = dict(table), dict(environment)
+    for old, new in _RENAMED.items():
+        old_variable, new_variable = f"PERDURE_{old.upper()}", f"PERDURE_{new.upper()}"
+        if old in table:
+            _warn_of_name(old, new)
+            older = table.pop(old)
+            table.setdefault(new, older)
+        if old_variable in environment:
+            _warn_of_name(old_variable, new_variable)
+            older_variable = environment.pop(old_variable)
+            environment.setdefault(new_variable, older_variable)
+    return table, environment
+
+
+def _warn_of_name(old: str, new: str) -> None:
+    message = f"the setting {old} is called {new} now; rename it, or remove it if both are given"
+    warnings.warn(message, RenamedSetting, stacklevel=4)
 
 
 def _parse_variable(name: str, text: str, default: object) -> object:

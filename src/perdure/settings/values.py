@@ -160,9 +160,10 @@ class Settings:
         "answer for PWIDs of closed archives: 451, 404 (as if unknown) or local (local address)",
         allow_words("451", "404", "local"),
     )
-    replay_origin: str = _define_setting(
+    content_origin: str = _define_setting(
         "",
-        "origin on another host for showing archived pages; empty: they are not shown",
+        "origin on another host for showing archived pages and deposited HTML; empty: archived "
+        "pages are not shown, and HTML is shown on the same host, in a sandbox",
         match_form("origin"),
     )
     archives_file: str = _define_setting(
@@ -437,10 +438,10 @@ def _check_capture(settings: Settings) -> None:
 
 
 def _check_origins(settings: Settings) -> None:
-    """Require a host of their own for archived pages."""
-    origin = settings.replay_origin
+    """Require a host of its own for content by strangers."""
+    origin = settings.content_origin
     if origin and f"{settings.base_url}/".startswith(f"{origin}/"):
-        raise SettingNotOfForm(setting="replay_origin", value=origin, form="origin")
+        raise SettingNotOfForm(setting="content_origin", value=origin, form="origin")
 
 
 _TOGETHER: tuple[Callable[[Settings], None], ...] = (_check_capture, _check_origins)

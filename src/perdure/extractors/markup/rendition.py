@@ -78,14 +78,14 @@ _OUTERMOST = ("html", "body")
 _VOID = _split_names("br col hr wbr")
 _WORDS = re.compile(r"[\w .,%+#-]{1,64}", re.ASCII)
 _TEXTS = ("title", "abbr", "lang", "dir")
+_OF_CELLS = ("colspan", "rowspan", "width", "height", "align", "valign", "bgcolor")
 _ATTRIBUTES = {
     "bdo": (), "br": ("clear",), "caption": ("align",),
     "col": ("span", "width", "align", "valign"), "colgroup": ("span", "width", "align", "valign"),
     "font": ("color", "size", "face"), "hr": ("width", "size", "align", "noshade", "color"),
     "li": ("value", "type"), "ol": ("start", "type", "reversed"), "ul": ("type",),
-    "table": ("border", "cellpadding", "cellspacing", "width", "align", "bgcolor", "frame", "rules"),
-    "td": ("colspan", "rowspan", "width", "height", "align", "valign", "nowrap", "bgcolor"),
-    "th": ("colspan", "rowspan", "width", "height", "align", "valign", "nowrap", "bgcolor", "scope"),
+    "table": ("border", "cellpadding", "cellspacing", "width", "align", "bgcolor", "rules"),
+    "td": (*_OF_CELLS, "nowrap"), "th": (*_OF_CELLS, "nowrap", "scope"),
     "tr": ("align", "valign", "bgcolor"), "tbody": ("align", "valign"),
     "thead": ("align", "valign"), "tfoot": ("align", "valign"), "time": ("datetime",),
 } | dict.fromkeys(("p", "div", "h1", "h2", "h3", "h4", "h5", "h6"), ("align",))  # fmt: skip
@@ -237,7 +237,7 @@ class _Texts:
 
 
 class _Node(msgspec.Struct):
-    """An element or a text of the tree, with what is known of its subtree."""
+    """An element or a text of the tree, with the ranks of its subtree."""
 
     parent: int
     depth: int

@@ -98,7 +98,7 @@ def _show_captures(
 
 def _describe_capture(service: Service, request: Request, one: Capture) -> dict[str, Any]:
     shown = memento.write_memento_uri(service, request, one)
-    if service.settings.replay_origin:
+    if service.settings.content_origin:
         shown = memento.write_framed_path(one)
     return {
         "day": one.time[:8],

@@ -144,7 +144,7 @@ def write_framed_path(capture: Capture) -> str:
 
 def write_memento_uri(service: Service, request: Request, capture: Capture) -> str:
     """The address of a capture as a memento."""
-    replay = service.settings.replay_origin
+    replay = service.settings.content_origin
     return (
         f"{replay}{write_replay_path(capture)}"
         if replay
@@ -173,7 +173,7 @@ def link_original(service: Service, request: Request, recorded: str) -> list[byt
     to the original only.
     """
     link = write_link(recorded, "original")
-    if request.base_url == service.settings.replay_origin:
+    if request.base_url == service.settings.content_origin:
         return [link]
     return [
         link,

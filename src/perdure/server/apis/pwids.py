@@ -349,7 +349,7 @@ def _add_addresses(
     if not fields.get("time"):
         return fields
     place = memento.escape_for_path(fields["uri"])
-    origin = service.settings.replay_origin
+    origin = service.settings.content_origin
     which = f"~{fields['digest']}" if by_digest and is_digest(fields["digest"]) else ""
     return fields | {
         "raw": f"/replay/{fields['time']}id_{which}/{place}",

@@ -5,14 +5,15 @@
     GET /replay/*/<uri>             a redirect to the calendar of the captures
     GET /replay/1997*/<uri>         the calendar of a year
     GET /replay/<time>bar_/<uri>    a page that shows the capture in a frame, below a bar
-    GET /replay/<time>/<uri>        on the replay origin: the page, its links kept in the archive
+    GET /replay/<time>/<uri>        on the content origin: the page, its links kept in the archive
 
 How it works: archived pages were written by strangers, for another origin and another time. So
-pages are shown on the replay origin only, a host that serves nothing else: no cookie, no token, no
-page of ours. There every answer is in a sandbox without scripts, its addresses are rewritten to the
-replay origin, and its Content-Security-Policy blocks every other source. The time and URI of a
-page that is shown are always those of a capture; if only a nearby capture exists, the request is
-redirected to it. On all other origins only the bytes are sent, and a browser saves anything that
+pages are shown on the content origin only, a host that serves nothing else but documents without
+anything active (`?view`): no cookie, no token, no page of ours. There every archived page is in a
+sandbox without scripts, its addresses are rewritten to the content origin, and its
+Content-Security-Policy blocks every other source. The time and URI of a page that is shown are
+always those of a capture; if only a nearby capture exists, the request is redirected to it.
+On all other origins only the bytes are sent, and a browser saves anything that
 it would otherwise run.
 
 A short list names the archived header fields that keep their names. All others get the prefix
@@ -85,9 +86,9 @@ def read_media_type(archived: OpenedCapture) -> str:
     return _make_printable(said or archived.capture.media_type or _BINARY)
 
 
-def is_replay_origin(service: Service, request: Request) -> bool:
+def is_content_origin(service: Service, request: Request) -> bool:
     """True if a request was sent to the origin that shows archived pages."""
-    origin = service.settings.replay_origin
+    origin = service.settings.content_origin
     if not origin:
         return False
     host = request.fields.get(b"host", b"").decode("latin-1").lower()
@@ -97,12 +98,12 @@ def is_replay_origin(service: Service, request: Request) -> bool:
 async def replay_capture(service: Service, request: Request) -> Answer:
     """Answer GET or HEAD of anything below `/replay/`."""
     path = _PATH.match(request.target.text)
-    if _ALL.match(request.target.text) and not is_replay_origin(service, request):
+    if _ALL.match(request.target.text) and not is_content_origin(service, request):
         uri = memento.escape_for_path(memento.read_original_uri(request, "replay/*/"))
         return make_empty_answer(
             HTTPStatus.FOUND, (b"location", escape_uri(f"/timemap/html/{uri}"))
         )
-    if not is_replay_origin(service, request):
+    if not is_content_origin(service, request):
         if year := _YEAR.match(request.target.text):
             wanted = memento.read_original_uri(request, year[0])
             return await capture_calendar.show_year(service, request, wanted, year[1])
@@ -114,7 +115,7 @@ async def replay_capture(service: Service, request: Request) -> Answer:
     memento.require_open(service)
     sent = memento.read_original_uri(request, path[0])
     raw = path[2] is not None
-    if not raw and not is_replay_origin(service, request):
+    if not raw and not is_content_origin(service, request):
         return _redirect_to_origin(service, request, path[1], sent)
     archive = asking.read_archive(service, request)
     judgement, archived = await asyncio.to_thread(_open_exact, archive, sent, path, raw=raw)
@@ -147,8 +148,8 @@ def _refuse_malformed(text: str) -> None:
     raise UnknownModifier(text=modifier)
 
 
-async def serve_replay_origin(service: Service, request: Request) -> Answer:
-    """Answer any request to the replay origin, which serves replay and nothing else."""
+async def serve_content_origin(service: Service, request: Request) -> Answer:
+    """Answer a request to the content origin, which serves replay and `?view`, and nothing else."""
     if request.method not in ("GET", "HEAD"):
         allow = request.allow[TargetKind.PAGE]
         return problems.answer_problem(problems.not_allowed(request.method, allow), request)
@@ -162,7 +163,7 @@ async def _show_framed(service: Service, request: Request, beginning: str, time:
     memento.require_open(service)
     sent = memento.read_original_uri(request, beginning)
     path = _PATH.match(f"replay/{time}/")
-    if not service.settings.replay_origin or path is None:
+    if not service.settings.content_origin or path is None:
         return _redirect_to_origin(service, request, time, sent)
     archive = asking.read_archive(service, request)
     judgement, archived = await asyncio.to_thread(_open_exact, archive, sent, path, raw=False)
@@ -179,7 +180,7 @@ async def _show_framed(service: Service, request: Request, beginning: str, time:
 
 def _redirect_to_origin(service: Service, request: Request, time: str, sent: str) -> Answer:
     """Redirect to the replay origin, or answer 404 if none is configured."""
-    origin = service.settings.replay_origin
+    origin = service.settings.content_origin
     if origin:
         target = f"{origin}/replay/{time}/{memento.escape_for_path(sent)}"
         return make_empty_answer(HTTPStatus.FOUND, (b"location", escape_uri(target)))
@@ -187,7 +188,7 @@ def _redirect_to_origin(service: Service, request: Request, time: str, sent: str
         Problem(
             status=HTTPStatus.NOT_FOUND,
             code="no-replay",
-            detail="this resolver does not show archived pages, because the setting replay_origin "
+            detail="this resolver does not show archived pages, because the setting content_origin "
             f"is empty; get the bytes from /replay/{time}id_/…",
         ),
         request,
@@ -352,7 +353,7 @@ async def _show_page(
         (b"content-type", kind.encode()),
         *_copy_fields(archived),
         *_list_memento_fields(service, request, archived),
-        (b"content-security-policy", _write_policy(service.settings.replay_origin)),
+        (b"content-security-policy", _write_policy(service.settings.content_origin)),
         memento.write_verdict(judgement),
     ]
     time = archived.capture.time

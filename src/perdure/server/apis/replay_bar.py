@@ -46,7 +46,7 @@ def answer_bar(
     finally:
         archived.record.close()
     before, after = _find_neighbours(archive, capture)
-    origin = service.settings.replay_origin
+    origin = service.settings.content_origin
     body = pages.render_page(
         request.frame,
         "replayed.html",

@@ -63,4 +63,4 @@ class FastAssign:
 
     def _find_digest(self, found: dict[bytes, bytes]) -> str | None:
         """Return the digest of the token, or None if the plain way must decide."""
-        return read_plain_bearer(found, self._service.settings.replay_origin)
+        return read_plain_bearer(found, self._service.settings.content_origin)

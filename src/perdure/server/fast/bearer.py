@@ -28,7 +28,7 @@ _CONDITIONAL = CONDITIONS | {b"idempotency-key"}
 
 
 def read_plain_bearer(
-    found: dict[bytes, bytes], replay_origin: str, *, conditional: bool = False
+    found: dict[bytes, bytes], content_origin: str, *, conditional: bool = False
 ) -> str | None:
     """Return the digest of the token of a header, or None if the plain way must decide.
 
@@ -37,7 +37,7 @@ def read_plain_bearer(
     if not _UNUSUAL.isdisjoint(found) or not (conditional or _CONDITIONAL.isdisjoint(found)):
         return None
     host = found.get(b"host", b"").decode("latin-1").lower()
-    if replay_origin and host == replay_origin.partition("://")[2]:
+    if content_origin and host == content_origin.partition("://")[2]:
         return None
     scheme, _, secret = found.get(b"authorization", b"").decode("latin-1").partition(" ")
     secret = secret.strip()

@@ -62,7 +62,7 @@ class UsualHeaders:
         self._base_url = settings.base_url
         self._pages = settings.pages
         self._region_header = settings.region_header
-        self._replay_host = settings.replay_origin.partition("://")[2].encode()
+        self._content_host = settings.content_origin.partition("://")[2].encode()
         self.known: dict[bytes, UsualHeader | None] = {}
         """The cached meanings. Call `judge_header` for a header that is not among them."""
         self._plain: dict[bytes, bool] = {}
@@ -86,7 +86,7 @@ class UsualHeaders:
 
     def _is_for_replay(self, found: dict[bytes, bytes]) -> bool:
         """Return True if the request is for the origin that shows only archived pages."""
-        return bool(self._replay_host) and found.get(b"host", b"").lower() == self._replay_host
+        return bool(self._content_host) and found.get(b"host", b"").lower() == self._content_host
 
     def _read_header(self, found: dict[bytes, bytes]) -> UsualHeader | None:
         if not _UNUSUAL.isdisjoint(found) or self._is_for_replay(found):

@@ -173,7 +173,7 @@ class FastMint:
         """Return the meaning of a header, or None if the plain way must decide."""
         settings = self._service.settings
         base = find_public_base(found, settings.base_url)
-        digest = read_plain_bearer(found, settings.replay_origin)
+        digest = read_plain_bearer(found, settings.content_origin)
         if base is None or digest is None:
             return None
         text = {name: value.decode("latin-1") for name, value in found.items()}

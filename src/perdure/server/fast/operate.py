@@ -80,7 +80,7 @@ class FastOperate:
         """Return the meaning of a header, or None if the plain way must decide."""
         settings = self._service.settings
         base = find_public_base(found, settings.base_url)
-        digest = read_plain_bearer(found, settings.replay_origin, conditional=True)
+        digest = read_plain_bearer(found, settings.content_origin, conditional=True)
         if base is None or digest is None:
             return None
         kept = [field for field in found.items() if field[0] != b"authorization"]

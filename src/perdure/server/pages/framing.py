@@ -4,7 +4,8 @@ How it works: `load_frame` reads the settings and the logo once. Assets have add
 digests (`/assets/<digest>/style.css`), so browsers keep them for ever, and a new one has a new
 address. All scripts share one digest, so that each can import its neighbours. `page.js` loads the
 module that an element names (`data-script="text"`) and gives it the element. Scripts of
-others are in `vendor`, with their licences and digests.
+others are in `vendor`, with their licences and digests; what documents in frames use is in
+`framed`.
 
 What must stay true: an address of an asset never leads to another content; only the files that are
 named here are served.
@@ -35,6 +36,7 @@ LOGO_TYPES = {
 _LARGEST_LOGO = 256 << 10  # bytes
 _DIGITS = 16  # of a digest, in an address
 _SCRIPTS = Path(__file__).parent / "scripts"
+_FRAMED = Path(__file__).parent / "framed"
 _VIEWER = Path(__file__).parent / "vendor" / "openseadragon.js"
 
 
@@ -61,6 +63,9 @@ class PageFrame(msgspec.Struct, frozen=True, kw_only=True):
     """The address of the script that zooms pictures, which pages load when it is needed."""
     viewer_digest: str = ""
     """The digest of that script, as Subresource Integrity writes it."""
+    view_style: str = ""
+    view_script: str = ""
+    """The addresses of the style sheet and the script of documents that pages show in a frame."""
     logo: str = ""
     """The address of the logo, or an empty string."""
     assets: Mapping[str, Asset] = {}
@@ -93,6 +98,11 @@ def load_frame(settings: Settings, root: Path) -> PageFrame:
     shared = b"".join(scripts.values())
     for name, body in scripts.items():
         assets[_make_address(name, shared)] = Asset("text/javascript; charset=utf-8", body)
+    framed = {}
+    for name, kind in (("view.css", "text/css"), ("view.js", "text/javascript")):
+        body = (_FRAMED / name).read_bytes()
+        framed[name] = _make_address(name, body)
+        assets[framed[name]] = Asset(f"{kind}; charset=utf-8", body)
     viewer = _VIEWER.read_bytes()
     assets[_make_address(_VIEWER.name, viewer)] = Asset("text/javascript; charset=utf-8", viewer)
     logo = ""
@@ -110,6 +120,8 @@ def load_frame(settings: Settings, root: Path) -> PageFrame:
         script=_make_address("page.js", shared),
         viewer=_make_address(_VIEWER.name, viewer),
         viewer_digest=f"sha256-{base64.b64encode(hashlib.sha256(viewer).digest()).decode()}",
+        view_style=framed["view.css"],
+        view_script=framed["view.js"],
         logo=logo,
         assets=assets,
     )

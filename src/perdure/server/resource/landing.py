@@ -38,6 +38,7 @@ from perdure.server.apis.webmentions import PATH as WEBMENTION
 from perdure.server.common import asking
 from perdure.server.common.answers import (
     Answer,
+    Fields,
     escape_uri,
     join_links,
     make_answer,
@@ -60,6 +61,8 @@ from perdure.server.resource import (
 )
 from perdure.server.resource.describing import make_public_record, make_record_etag, tag_shown
 from perdure.server.resource.page_metadata import list_page_metadata
+from perdure.server.resource.previews.port import Preview
+from perdure.server.resource.previews.text import TextPreview
 from perdure.upkeep.linkcheck.verdict import LinkFinding
 
 _FORMS = ("application/json", "text/html")
@@ -124,10 +127,17 @@ async def show_landing_page(
         metadata=list_page_metadata(what, rows[0].anchor),
         jsonld=Markup(_escape_json(about)),  # noqa: S704  (no "<" is left in it)
     )
-    links = join_links(
-        (*signposting.write_header_links(rows), *_link_webmentions(service, request))
-    )
-    return pages.make_page(status, body, *fields, *links, has_script=bool(part_address or preview))
+    linked = (*signposting.write_header_links(rows), *_link_webmentions(service, request))
+    fields += join_links(linked)
+    return _make_page(status, body, fields, preview, is_whole=bool(part_address))
+
+
+def _make_page(
+    status: int, body: bytes, fields: Fields, preview: Preview | None, *, is_whole: bool
+) -> Answer:
+    framed = preview.view_origin if isinstance(preview, TextPreview) else ""
+    has_script = is_whole or preview is not None
+    return pages.make_page(status, body, *fields, has_script=has_script, framed=framed)
 
 
 def _link_questions(url: str, *, is_held: bool, is_gone: bool) -> dict[str, str]:

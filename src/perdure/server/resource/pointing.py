@@ -2,9 +2,10 @@
 
 How it works: a landing page shows the plain text of a document, a picture, a waveform, pages or
 rows (`perdure.server.resource.previews`). Its script, or its form, sends a place in that, and the
-server answers with the part that contains it: `?point=<start>,<stop>` for characters of a text
-(`perdure.reading.text_places`), `?point=rect=…`, `ms=…`, `page=…` or `rows=…` for all others
-(`perdure.reading.media_places`). The page of a part shows the part marked.
+server answers with the part that contains it: `?point=<start>,<stop>` for characters of a text,
+`?point=tag=<n>` for an element of HTML (`perdure.reading.text_places`), `?point=rect=…`, `ms=…`,
+`page=…` or `rows=…` for all others (`perdure.reading.media_places`). The page of a part shows the
+part marked.
 
 What must stay true: the text of a document is shown only to readers who may have its bytes; a part
 never stands for less than what was selected; a part that does not exist gets no name.
@@ -33,7 +34,7 @@ from perdure.reading.targets import (
     spell_part_path,
     spell_part_uri,
 )
-from perdure.reading.text_places import PointedPassage, point_at_text
+from perdure.reading.text_places import PointedPassage, point_at_element, point_at_text
 from perdure.server.common import problems
 from perdure.server.common.answers import Answer, escape_uri, make_answer, make_empty_answer
 from perdure.server.common.negotiate import choose_type
@@ -59,8 +60,8 @@ async def name_place(
     Raises PartOutOfRange or PartNotFound if the place is beyond the document, PartNotSupported if
     no part of it can be there, and the errors of resolving and cutting.
     """
-    if place.kind == "text":
-        return await _name_passage(service, request, resolved, *place.numbers)
+    if place.kind in ("text", "tag"):
+        return await _name_passage(service, request, resolved, place)
     step = resolved.choose(accept=MEDIA_FIRST)
     if isinstance(step, Gone):
         return problems.answer_problem(problems.make_gone_problem(step), request)
@@ -119,12 +120,13 @@ def _show_part(
 
 
 async def _name_passage(
-    service: Service, request: Request, resolved: Resolved, start: int, stop: int
+    service: Service, request: Request, resolved: Resolved, place: PointedPlace
 ) -> Answer:
-    """Answer with the identifier of characters of the plain text.
+    """Answer with the identifier of characters of the plain text, or of an element of HTML.
 
     Raises TextNotSupported if the document has no text, PartOutOfRange if the passage is beyond its
-    end, PartNotSupported if no single part contains it, and what `choose_text` raises.
+    end, PartNotSupported if no single part contains it, PartNotFound if the place of the element is
+    unknown, and what `choose_text` raises.
     """
     step = choose_text(resolved)
     if isinstance(step, Gone):
@@ -133,7 +135,8 @@ async def _name_passage(
     has_own_parts = bool(scheme_of(step.identifier).part_mark)
 
     def point(parts: PartExtraction, source: Source, _: Selector | None) -> PointedPassage:
-        return point_at_text(parts, source, start, stop, has_own_parts=has_own_parts)
+        work = point_at_text if place.kind == "text" else point_at_element
+        return work(parts, source, *place.numbers, has_own_parts=has_own_parts)
 
     found = await service.read_text(point, source, None)
     return _answer_part(
@@ -141,6 +144,7 @@ async def _name_passage(
         step.identifier,
         str(found.selector),
         {
+            "place": found.place,
             "text": found.text,
             "isWhole": found.is_whole,
             "before": found.before,

@@ -56,6 +56,7 @@ from perdure.server.resource import (
     renditions,
     signing,
     signposting,
+    viewing,
 )
 from perdure.server.resource.describing import TYPES, describe_record, make_public_record
 from perdure.server.resource.listings import list_set
@@ -176,6 +177,8 @@ async def _answer_verb(
             return await citing.find_quotations(service, request, resolved)
         case "play":
             return await renditions.answer_rendition(service, request, resolved, Playback())
+        case "view":
+            return await viewing.answer_view(service, request, resolved)
         case "text":
             return await plain_text.answer_text(service, request, resolved)
         case "members":

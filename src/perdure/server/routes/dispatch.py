@@ -149,7 +149,12 @@ def find_page(text: str) -> _Page | None:
     return _EXACT.get(text) or _BELOW.get(second) or _BELOW.get(first)
 
 
-def allow_on_replay() -> Allow:
-    """The methods that the replay origin allows: those of its routes, and no others."""
+def asks_for_view(target: RequestTarget) -> bool:
+    """True if a target is a document as a page shows it, which the content origin has, too."""
+    return target.question == "view" and not is_page(target)
+
+
+def allow_on_content_origin() -> Allow:
+    """The methods that the content origin allows: those of its routes, and no others."""
     replayed = [one for one in ROUTES if one.lead == "replay" and not one.is_common]
     return MappingProxyType({TargetKind.PAGE: write_allow(list_methods(replayed))})

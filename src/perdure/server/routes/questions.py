@@ -149,6 +149,13 @@ QUESTIONS = (
         "of the document or of a part; never the thing itself",
     ),
     Parameter(
+        name="view",
+        schema=BARE,
+        shown="?view",
+        text="for HTML held here: the document [without anything active]"
+        "(landing-pages.md#html-in-a-frame), as its landing page shows it; never the thing itself",
+    ),
+    Parameter(
         name="text",
         schema=BARE,
         shown="?text",
@@ -193,10 +200,10 @@ QUESTIONS = (
     ),
     Parameter(
         name="point",
-        shown="?point=<start>,<stop>`, `?point=rect=…`, `ms=…`, `page=…`, `rows=…",
+        shown="?point=<start>,<stop>`, `?point=rect=…`, `ms=…`, `page=…`, `rows=…`, `tag=…",
         text="the identifier of the part at [this place](landing-pages.md#pointing) of what the "
-        "landing page shows: characters of the plain text, pixels, milliseconds, a page, rows; as "
-        "JSON, or for browsers, 303 to the landing page of that part",
+        "landing page shows: characters of the plain text, pixels, milliseconds, a page, rows, an "
+        "element of HTML; as JSON, or for browsers, 303 to the landing page of that part",
     ),
     *(
         Parameter(name=name, text="a number of a place, as forms send it", listed=False)

@@ -13,6 +13,7 @@ from __future__ import annotations
 from perdure.errors import PerdureError
 from perdure.model.queries import Fetch
 from perdure.reading.resolved import Resolved
+from perdure.server.common import asking
 from perdure.server.common.service import Service
 from perdure.server.resource.previews import contents, film, pages, picture, sound, table, text
 from perdure.server.resource.previews.port import Preview, PreviewKind, ShownDocument
@@ -39,6 +40,8 @@ async def read_preview(service: Service, resolved: Resolved, at: int) -> Preview
     if resolved.inside is not None:
         part = documents.find_selector(resolved.identifier, source, resolved.part_beside)
     try:
-        return await kind.make_preview(ShownDocument(service, step.identifier, source, part, at))
+        path = f"/{asking.spell_resolved(resolved)}"
+        shown = ShownDocument(service, step.identifier, source, part, at, path)
+        return await kind.make_preview(shown)
     except PerdureError:
         return None

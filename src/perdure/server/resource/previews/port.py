@@ -33,6 +33,8 @@ class ShownDocument:
     """The part that the page is about."""
     at: int
     """The place at which the preview begins."""
+    page_path: str = ""
+    """The path of the name that the page is about."""
 
     @property
     def path(self) -> str:

@@ -6,10 +6,13 @@ from typing import ClassVar
 
 import msgspec
 
+from perdure.extractors.markup.rendition import EXTRACTOR, is_installed
 from perdure.extractors.port import Source
 from perdure.parts import Selector
 from perdure.reading.extraction import PartExtraction
+from perdure.reading.targets import append_question
 from perdure.reading.text_places import TextWindow, read_window
+from perdure.server.resource import viewing
 from perdure.server.resource.previews.port import ShownDocument
 
 _PLAIN = "text/plain"
@@ -36,6 +39,10 @@ class TextPreview(msgspec.Struct, frozen=True, kw_only=True):
     """False if the document has a form that the text leaves out."""
     point_url: str
     """The address to which the positions of a selection are appended."""
+    view_url: str
+    """The address of the document without anything active, or an empty string."""
+    view_origin: str
+    """The origin of that address, or an empty string for our own."""
     earlier: str
     later: str
     """The addresses of the neighbouring windows, or empty strings."""
@@ -58,6 +65,15 @@ async def make_preview(shown: ShownDocument) -> TextPreview | None:
     return None if found is None else _show_window(shown, found, is_stored=is_stored)
 
 
+def _find_view(shown: ShownDocument) -> str:
+    """Return the address of the document in a frame, with the part marked; empty if it has none."""
+    if shown.source.essence not in EXTRACTOR.media_types or not is_installed():
+        return ""
+    origin = viewing.find_view_origin(shown.service.settings)
+    address = origin + append_question(shown.page_path, "view")
+    return f"{address}#part" if shown.part is not None else address
+
+
 def _show_window(shown: ShownDocument, found: TextWindow, *, is_stored: bool) -> TextPreview:
     page = shown.ask("landing")
     mark = found.mark or (found.stop, found.stop)
@@ -72,6 +88,8 @@ def _show_window(shown: ShownDocument, found: TextWindow, *, is_stored: bool) ->
         behind=found.text[last:],
         is_stored=is_stored,
         point_url=shown.ask("point="),
+        view_url=_find_view(shown),
+        view_origin=viewing.find_view_origin(shown.service.settings),
         earlier=f"{page}&at={max(0, found.start - _WINDOW)}" if found.start else "",
         later=f"{page}&at={found.stop}" if found.stop < found.length else "",
     )
