@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from perdure.errors import MalformedIdentifier
 from perdure.ids import parse as parse_any
 from perdure.ids import pdi_defaults
-from perdure.ids.pdi import Pdi, parse_pdi
+from perdure.ids.pdi import Pdi, parse_pdi, read_plain_ending, read_plain_keys
 from perdure.ids.pdi_defaults import find_default_scheme, is_video
 from perdure.testing import pdi as pdis
 
@@ -272,3 +272,40 @@ def test_the_member_of_an_interval_with_a_key(interval: str, member: str) -> Non
 def test_positions_of_the_draft_have_the_form_of_its_sections(fragment: str, template: str) -> None:
     with pytest.raises(MalformedIdentifier, match=re.escape(f"as in {template}")):
         parse_pdi(f"pdi://a.us/1997/09/01/1.x.1#{fragment}")
+
+
+DAY = "pdi://oma.eop.gov.us/1997/09/01"
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        "",
+        "nothing",
+        f"{DAY}/",
+        f"{DAY}/a*",
+        f"{DAY}/a:b",
+        f"{DAY}/1.",
+        f"{DAY}/1.text.0",
+        f"{DAY}/{'x' * 256}",
+        f"pdi://{'x' * 300}/1997/09/01/1",
+        "pdi://oma.eop.gov.us/1997/02/30/1",
+    ],
+)
+def test_one_odd_name_among_plain_ones_is_noticed(odd: str) -> None:
+    plain = [f"{DAY}/1", f"{DAY}/x-1.text", f"{DAY}/10.text.1"]
+    assert read_plain_keys(plain) == (
+        [
+            "oma.eop.gov.us/19970901/a1",
+            "oma.eop.gov.us/19970901/~x-1",
+            "oma.eop.gov.us/19970901/b10",
+        ],
+        ["", ".text", ".text.1"],
+    )
+    assert [read_plain_ending(one) for one in ("", ".text", ".text.1")] == [
+        (None, None),
+        ("text", None),
+        ("text", "1"),
+    ]
+    for place in range(4):
+        assert read_plain_keys([*plain[:place], odd, *plain[place:]]) is None

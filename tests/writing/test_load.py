@@ -18,6 +18,7 @@ from perdure.model import stored
 from perdure.model.commands import (
     Content,
     Load,
+    LoadColumns,
     LoadRow,
     Mint,
     Outcome,
@@ -34,6 +35,7 @@ from perdure.storage.sqlite import opening
 from perdure.storage.sqlite.records import SqliteRecords
 from perdure.storage.sqlite.renewing import RenewedJournal
 from perdure.upkeep import audit, rebuilding
+from perdure.upkeep.full_audit import audit_registry
 from perdure.writing.load import write_rows
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -87,6 +89,92 @@ def test_new_rows_are_added_and_findable_by_their_references_at_the_end(
     registry.door.execute_command(Load(last=True))
     found = registry.listings.find_bound("https://a.example/2")
     assert [str(one) for one in found] == [f"pdi://{SERIES}/1997/09/01/2"]
+
+
+def columns(day: str, first: int, *names: int, host: str = "a.example") -> LoadColumns:
+    rows = [row(f"{day}/{name}", f"https://{host}/{name}") for name in names]
+    return LoadColumns(
+        first,
+        tuple(one.key for one in rows),
+        tuple(one.record.decode() for one in rows),
+        tuple(hash for one in rows for hash in one.refers),
+    )
+
+
+def test_columns_are_loaded_as_rows_are(registry: Registry) -> None:
+    """The same records, references and numbered changes, apart from their salts."""
+    days = ("1997/09/01", "1997/09/02")
+    by_rows, by_columns = (
+        Load(
+            rows=(row(f"{day}/1", "https://x.example/1"),),
+            columns=(columns(day, 2, 2, 3), columns(day, 4, 10, 11)),
+        )
+        for day in days
+    )
+    spread = (*by_rows.rows, *(one for part in by_rows.columns for one in part.as_rows()))
+    assert [one.line for one in spread] == [1, 2, 3, 4, 5]
+    receipts = [
+        registry.door.execute_command(command)
+        for command in (Load(rows=spread), by_columns, Load(last=True))
+    ]
+    assert [one.accepted for one in receipts] == [5, 5, 0]
+    for number in (1, 2, 3, 10, 11):
+        one, other = (record(registry, f"{day}/{number}") for day in days)
+        assert one == other
+        found = registry.listings.find_bound(one.locations[0].uri)
+        assert [str(name) for name in found] == [f"pdi://{SERIES}/{day}/{number}" for day in days]
+    first, second = registry.records.list_changes(limit=9)[-2:]
+    assert (first.act, first.count, first.revision) == (second.act, second.count, second.revision)
+    assert not [one for one in audit_registry(registry) if one.problem]
+
+
+@pytest.mark.parametrize("known", [2, 10, 11])
+def test_columns_are_joined_with_known_records(registry: Registry, known: int) -> None:
+    registry.door.execute_command(Load(rows=(row(f"1997/09/01/{known}", "https://b.example/"),)))
+    command = Load(columns=(columns("1997/09/01", 1, 2, 3), columns("1997/09/01", 3, 10, 11)))
+    receipt = registry.door.execute_command(command)
+    assert (receipt.accepted, receipt.rejected) == (4, ())
+    held = record(registry, f"1997/09/01/{known}")
+    assert [one.uri for one in held.locations] == [
+        "https://b.example/",
+        f"https://a.example/{known}",
+    ]
+    assert record(registry, "1997/09/01/3").revision == 1
+
+
+def test_columns_that_contradict_are_refused_by_their_lines(registry: Registry) -> None:
+    registry.door.execute_command(Mint(authority=SERIES, day="1997/09/01", once="x"))
+    name = parse(f"pdi://{SERIES}/1997/09/01/1")
+    registry.door.execute_command(Withdraw(identifier=name, by="local", reason="x"))
+    receipt = registry.door.execute_command(Load(columns=(columns("1997/09/01", 7, 1, 2),)))
+    assert receipt.accepted == 1
+    assert [line for line, _ in receipt.rejected] == [7]
+
+
+def test_columns_that_are_not_in_order_are_refused(registry: Registry) -> None:
+    for parts in (
+        (columns("1997/09/01", 1, 3, 2),),
+        (columns("1997/09/01", 1, 3), columns("1997/09/01", 2, 2)),
+        (columns("1997/09/01", 1, 3, 3),),
+    ):
+        with pytest.raises(InvalidRequest):
+            registry.door.execute_command(Load(columns=parts))
+
+
+def test_the_last_of_columns_is_a_row() -> None:
+    whole = columns("1997/09/01", 5, 2, 3, 10)
+    head, last = whole.split_last()
+    assert (*head.as_rows(), last) == whole.as_rows()
+    assert (len(head.keys), last.line) == (2, 7)
+
+
+def test_a_load_of_columns_makes_no_row_of_each(
+    registry: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A million of them would take a second."""
+    monkeypatch.setattr(LoadColumns, "as_rows", None)
+    receipt = registry.door.execute_command(Load(columns=(columns("1997/09/01", 1, 2, 3),)))
+    assert receipt.accepted == 2
 
 
 def test_a_repeated_row_changes_nothing(registry: Registry) -> None:

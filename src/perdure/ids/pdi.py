@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import lru_cache
 from itertools import product
@@ -606,6 +606,44 @@ def read_plain_key(text: str) -> tuple[str, str | None, str | None] | None:
     if not (uid.isalnum() and uid.isascii()) and _plain_uid(uid) is None:
         return None
     return f"{key}/{make_uid_key(uid)}", *qualifiers
+
+
+def read_plain_keys(texts: Iterable[str]) -> tuple[list[str], list[str]] | None:
+    """Return the keys of PDIs, and the text of format and version of each, as `read_plain_key`
+    would read them; None if one of them is not plain.
+
+    It takes half the time for each, if consecutive ones are of the same day.
+
+    >>> read_plain_keys(["pdi://oma.eop.gov.us/1997/09/01/1.text.1"])
+    (['oma.eop.gov.us/19970901/a1'], ['.text.1'])
+    """
+    keys: list[str] = []
+    endings: list[str] = []
+    add_key, add_ending = keys.append, endings.append
+    last_day = last_ending = key = None
+    for text in texts:
+        day, _, name = text.rpartition("/")
+        if day != last_day:
+            key, last_day = _make_day_key(day) if len(day) <= _LONGEST_DAY else None, day
+        uid, dot, ending = name.partition(".")
+        if dot:
+            ending = dot + ending
+        if key is None or len(name) > _LONGEST_NAME:
+            return None
+        if ending != last_ending:
+            if _read_ending(ending) is None:
+                return None
+            last_ending = ending
+        if not (uid.isalnum() and uid.isascii()) and _plain_uid(uid) is None:
+            return None
+        add_key(f"{key}/{make_uid_key(uid)}")
+        add_ending(ending)
+    return keys, endings
+
+
+def read_plain_ending(ending: str) -> tuple[str | None, str | None]:
+    """Return format and version from an ending that `read_plain_keys` returned."""
+    return _read_ending(ending) or (None, None)
 
 
 @lru_cache(_MOST_DAYS)

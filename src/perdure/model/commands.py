@@ -10,6 +10,7 @@ every field has a type that msgspec can carry.
 from __future__ import annotations
 
 import enum
+from itertools import count
 
 import msgspec
 
@@ -305,10 +306,36 @@ class LoadRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Versions and formats whose locations it gives, if its name names one of them; likewise."""
 
 
+class LoadColumns(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """Rows of consecutive lines, by columns. Each binds a name to one location and says nothing
+    else, so each has one reference."""
+
+    first: int
+    """The number of the first line."""
+    keys: tuple[str, ...]
+    records: tuple[str, ...]
+    refers: tuple[int, ...]
+
+    def as_rows(self) -> tuple[LoadRow, ...]:
+        columns = zip(self.keys, self.records, count(self.first), self.refers, strict=False)
+        return tuple(
+            [LoadRow(key, record.encode(), line, (hash,)) for key, record, line, hash in columns]
+        )
+
+    def split_last(self) -> tuple[LoadColumns, LoadRow]:
+        """Return all rows but the last, and the last."""
+        last = len(self.keys) - 1
+        head = LoadColumns(self.first, self.keys[:last], self.records[:last], self.refers[:last])
+        record = self.records[last].encode()
+        return head, LoadRow(self.keys[last], record, self.first + last, self.refers[last:])
+
+
 class Load(Command, frozen=True, kw_only=True, tag="load"):
     """Many identifiers at once, sorted by key, each key once."""
 
     rows: tuple[LoadRow, ...] = ()
+    columns: tuple[LoadColumns, ...] = ()
+    """Further rows, whose keys are greater."""
     spilled: str | None = None
     """Instead of rows: the name of a file of rows in `incoming`. Either all are loaded or none."""
     how: Joining = Joining.ADD

@@ -63,8 +63,10 @@ def execute_load(ledger: Ledger, command: Load, *, check: Check | None = None) -
     """
     if command.expect is not None:
         _check_expected(ledger, command.rows, command.expect)
-    if command.spilled is None:
-        rows, forbidden = _split_allowed(command.rows, check)
+    if check is None and _can_add_columns(ledger, command):
+        count, changed, refused = _add_columns(ledger, command)
+    elif command.spilled is None:
+        rows, forbidden = _split_allowed(_list_rows(command), check)
         count, changed, refused = _take_rows(ledger, rows, command.by, command.how)
         count, refused = count + len(forbidden), forbidden + refused
     else:
@@ -76,6 +78,50 @@ def execute_load(ledger: Ledger, command: Load, *, check: Check | None = None) -
         accepted=count - len(refused),
         rejected=tuple(refused),
     )
+
+
+def _can_add_columns(ledger: Ledger, command: Load) -> bool:
+    """Return True if a load has columns, no record exists between its first and its last row, and
+    its other rows bring no bytes, ends or levels.
+
+    Raises InvalidRequest if the rows are not in order.
+    """
+    if not command.columns or command.how is not Joining.ADD:
+        return False
+    texts = _join_records(command.rows)
+    if _LEVELS in texts or _ENDING in texts or any(map(_get_contents, command.rows)):
+        return False
+    keys = _list_keys(command)
+    _check_order(keys)
+    return ledger.is_empty(keys[0], keys[-1])
+
+
+def _list_keys(command: Load) -> list[str]:
+    return [row.key for row in command.rows] + [
+        key for columns in command.columns for key in columns.keys
+    ]
+
+
+def _add_columns(ledger: Ledger, command: Load) -> tuple[int, int, list[Refused]]:
+    """Add new records without making a row of each."""
+    lines = [(row.key, row.record.decode()) for row in command.rows]
+    refers = [(hash, row.key) for row in command.rows for hash in row.refers]
+    for columns in command.columns:
+        lines += zip(columns.keys, columns.records, strict=True)
+        refers += zip(columns.refers, columns.keys, strict=True)
+    ledger.add_loaded(lines, refers, command.by)
+    return len(lines), len(lines), []
+
+
+def _list_rows(command: Load) -> tuple[LoadRow, ...]:
+    """Return all rows of a load, also those that are columns."""
+    return command.rows + tuple(row for one in command.columns for row in one.as_rows())
+
+
+def _check_order(keys: Sequence[str]) -> None:
+    """Raise InvalidRequest if the keys are not in order."""
+    if not all(map(lt, keys, keys[1:])):
+        raise RowsUnordered()
 
 
 def _check_expected(ledger: Ledger, rows: Sequence[LoadRow], expect: int) -> None:
@@ -115,8 +161,7 @@ def _take_rows(
     Return the number of rows, the number of changed records, and the refused rows.
     """
     keys = [row.key for row in rows]
-    if not all(map(lt, keys, keys[1:])):
-        raise RowsUnordered()
+    _check_order(keys)
     is_new = not rows or ledger.is_empty(keys[0], keys[-1])
     if is_new and how is not Joining.UPDATE:
         together = _join_records(rows)

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from operator import attrgetter
 
+import msgspec
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.conftest import SERIES
 
 from perdure.errors import InvalidRequest, PerdureError
+from perdure.ids.pdi import read_plain_ending, read_plain_key, read_plain_keys
 from perdure.model.commands import LoadRow
 from perdure.policy.binding import are_plain_urls, check_uri
-from perdure.upkeep.transfer.blocks import Fault, LineBlock, make_fault, read_rows_of
+from perdure.upkeep.transfer.blocks import (
+    BlockReading,
+    Fault,
+    LineBlock,
+    make_fault,
+    read_blocks,
+    read_rows_of,
+)
 from perdure.upkeep.transfer.lines import Line
 from perdure.upkeep.transfer.rows import Terms, make_row
 
@@ -101,6 +111,52 @@ def read_by_rules(lines: Sequence[tuple[str, str]], first: int) -> list[LoadRow 
 def test_both_ways_make_the_same_rows(lines: list[tuple[str, str]], first: int) -> None:
     block = write_block(lines, first=first)
     assert list(read_rows_of(block, TERMS)) == read_by_rules(lines, first)
+
+
+@given(st.lists(st.tuples(NAMES, URLS), max_size=6), st.integers(1, 99))
+@example([(f"{DAYS[0]}/{number}", "https://a/") for number in range(9)], 1)
+def test_a_process_that_reads_a_block_returns_its_rows(
+    lines: list[tuple[str, str]], first: int
+) -> None:
+    """Also those that travel as columns."""
+    block = write_block(lines, first=first)
+    ((_, reading),) = read_blocks([block], TERMS, processes=0)
+    sent = msgspec.msgpack.decode(msgspec.msgpack.encode(reading), type=BlockReading)
+    found = [*sent.list_rows(), *sent.faults]
+    found.sort(key=attrgetter("line"))
+    assert msgspec.json.encode(found) == msgspec.json.encode(read_by_rules(lines, first))
+    keys = [row.key for row in sent.list_rows()]
+    assert sent.ascending == (keys == sorted(set(keys)))
+
+
+@given(st.lists(NAMES, max_size=6))
+@example([f"{DAYS[0]}/1.text.1", f"{DAYS[0]}/2.text.1", f"{DAYS[1]}/3.text.1", f"{DAYS[1]}/3"])
+@example([f"{DAYS[0]}/1.text", f"{DAYS[5]}/1.text"])
+@example([f"{DAYS[0]}/1", f"{DAYS[0]}/2."])
+@example([f"{DAYS[0]}/{'x' * 300}"])
+@example([f"{'x' * 301}/1"])
+def test_names_are_read_together_as_one_by_one(names: list[str]) -> None:
+    alone = [read_plain_key(name) for name in names]
+    together = read_plain_keys(names)
+    if None in alone:
+        assert together is None
+    else:
+        assert together is not None
+        keys, endings = together
+        pairs = zip(keys, map(read_plain_ending, endings), strict=True)
+        assert [(key, *ending) for key, ending in pairs] == alone
+
+
+def test_names_of_today_are_read_by_the_rules() -> None:
+    """Wherever they stand: the numbers of a day that is not over may be minted."""
+    for today in (0, 4, 8):
+        lines = [(f"{DAYS[0]}/{number}", "https://a/") for number in range(1, 10)]
+        lines[today] = f"{DAYS[2]}/x", "https://a/"
+        ((_, reading),) = read_blocks([write_block(lines)], TERMS, processes=0)
+        assert reading.columns is None
+        lines[today] = lines[today][0].replace(SERIES, "gpo.gov.us"), "https://a/"
+        ((_, reading),) = read_blocks([write_block(lines)], TERMS, processes=0)
+        assert reading.columns is not None
 
 
 @given(st.lists(URLS, max_size=4))

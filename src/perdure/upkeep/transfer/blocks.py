@@ -20,7 +20,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from itertools import chain, islice, repeat
+from itertools import chain, islice
 from operator import lt
 from typing import Any, BinaryIO
 
@@ -29,9 +29,9 @@ import msgspec
 from perdure.errors import PerdureError, StorageFailed
 from perdure.errors.limits import LineTooLong
 from perdure.errors.processes import WorkerKilled
-from perdure.model.commands import Joining, LoadRow
+from perdure.model.commands import Joining, LoadColumns, LoadRow
 from perdure.upkeep.transfer.lines import Line, PlainLine, read_line, read_plain_lines
-from perdure.upkeep.transfer.plain_rows import make_plain_rows
+from perdure.upkeep.transfer.plain_rows import make_plain_columns
 from perdure.upkeep.transfer.rows import (
     Terms,
     discard_content,
@@ -77,6 +77,12 @@ class BlockReading(msgspec.Struct, frozen=True):
     """Each row has a greater key than the one before."""
     has_paths: bool = False
     """A line names a file: nothing was read."""
+    columns: LoadColumns | None = None
+    """Instead of rows, if all lines are plain."""
+
+    def list_rows(self) -> tuple[LoadRow, ...]:
+        """Return the rows, also if they are columns."""
+        return self.columns.as_rows() if self.columns else self.rows
 
 
 def make_fault(line: int, error: PerdureError) -> Fault:
@@ -128,21 +134,40 @@ class _NamesFile(Exception):
     """A line that must be read where its file can be read."""
 
 
-def read_rows_of(
+def read_rows_of(block: LineBlock, terms: Terms) -> Iterator[LoadRow | Fault]:
+    """Yield the rows of a block one by one, and faults in their place. Raises StorageFailed."""
+    reading = _begin_reading(block, terms)
+    yield from reading.as_rows() if isinstance(reading, LoadColumns) else reading
+
+
+def _begin_reading(
     block: LineBlock, terms: Terms, *, paths: bool = True
-) -> Iterator[LoadRow | Fault]:
-    """Yield the rows of a block one by one, and faults in their place. Raises StorageFailed.
+) -> LoadColumns | Iterator[LoadRow | Fault]:
+    """Return the rows of a block by columns if all its lines are plain, else one by one.
 
     Without `paths`, a line that names a file ends the reading.
     """
     if block.too_long:
-        yield make_fault(block.first, LineTooLong(limit=LONGEST_LINE))
-        return
+        return iter((make_fault(block.first, LineTooLong(limit=LONGEST_LINE)),))
+    plain = read_plain_lines(block.text) if terms.how is Joining.ADD else None
+    if plain is None:
+        return _read_by_rules(block, terms, paths=paths)
+    columns = make_plain_columns(
+        plain, block.first, now=terms.now, today=terms.today, series=terms.series
+    )
+    return columns or _make_rows(plain, block.first, terms)
+
+
+def _make_rows(lines: Sequence[PlainLine], first: int, terms: Terms) -> Iterator[LoadRow | Fault]:
+    for number, line in enumerate(lines, first):
+        try:
+            yield make_row(line, number, terms)
+        except PerdureError as error:
+            yield make_fault(number, error)
+
+
+def _read_by_rules(block: LineBlock, terms: Terms, *, paths: bool) -> Iterator[LoadRow | Fault]:
     adding = terms.how is Joining.ADD
-    plain = read_plain_lines(block.text) if adding else None
-    if plain is not None:
-        yield from _read_plain(plain, block.first, terms)
-        return
     for number, text in enumerate(block.text.split(b"\n"), block.first):
         if number == 1:
             text = text.removeprefix(codecs.BOM_UTF8)
@@ -160,31 +185,23 @@ def read_rows_of(
             yield make_fault(number, error)
 
 
-def _read_plain(lines: Sequence[PlainLine], first: int, terms: Terms) -> Iterator[LoadRow | Fault]:
-    rows = make_plain_rows(
-        lines, first, now=terms.now, today=terms.today, series=terms.series
-    ) or repeat(None)
-    for number, (line, row) in enumerate(zip(lines, rows, strict=False), first):
-        if row is not None:
-            yield row
-            continue
-        try:
-            yield make_row(line, number, terms)
-        except PerdureError as error:
-            yield make_fault(number, error)
-
-
 def _read(block: LineBlock, terms: Terms) -> BlockReading:
     found: list[LoadRow | Fault] = []
     try:
-        found.extend(read_rows_of(block, terms, paths=False))
+        reading = _begin_reading(block, terms, paths=False)
+        if isinstance(reading, LoadColumns):
+            return BlockReading((), (), _are_ascending(reading.keys), columns=reading)
+        found.extend(reading)
     except _NamesFile:
         _discard_contents(found, terms)
         return BlockReading((), has_paths=True)
     rows = tuple(one for one in found if isinstance(one, LoadRow))
     faults = tuple(one for one in found if isinstance(one, Fault))
-    keys = [row.key for row in rows]
-    return BlockReading(rows, faults, all(map(lt, keys, keys[1:])))
+    return BlockReading(rows, faults, _are_ascending([row.key for row in rows]))
+
+
+def _are_ascending(keys: Sequence[str]) -> bool:
+    return all(map(lt, keys, keys[1:]))
 
 
 def _discard_contents(found: list[LoadRow | Fault], terms: Terms) -> None:

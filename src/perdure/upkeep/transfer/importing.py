@@ -27,7 +27,7 @@ from typing import BinaryIO, Self
 import msgspec
 
 from perdure.errors import Conflict, PerdureError
-from perdure.model.commands import Content, Joining, Load, LoadRow, Receipt
+from perdure.model.commands import Content, Joining, Load, LoadColumns, LoadRow, Receipt
 from perdure.model.timestamps import format_timestamp
 from perdure.registry import Registry
 from perdure.upkeep.transfer import blocks
@@ -137,7 +137,7 @@ def _import_line_by_line(
                     if not run.take_row(row):
                         late.add_row(row)
             if run.is_full:
-                run.send_rows(kept=1)
+                run.send_rows(keep_last=True)
                 if not late.count:
                     checkpoint.save_start(*run.begun)
             tally.read = block.end
@@ -149,7 +149,7 @@ def _import_line_by_line(
         while some := list(islice(rows, _SOME)):
             for row in some:
                 run.take_row(row)
-            run.send_rows(kept=1)
+            run.send_rows(keep_last=True)
             yield tally.make_progress("sorting")
         run.send_rows()
     yield tally.make_progress("indexing")
@@ -169,6 +169,7 @@ class _Run:
         self._how = how
         self._tally = tally
         self._rows: list[LoadRow] = []
+        self._columns: list[LoadColumns] = []  # of later rows
         self._size = 0
         self._high = ""
         self._length = 0  # of the block from which rows come
@@ -180,28 +181,48 @@ class _Run:
         """Start a block; the next rows come from it."""
         self._here = block.start, block.first
         self._length = block.end - block.start
-        if not self._rows:
+        if not self._count_rows():
             self.begun = self._here
+
+    def _count_rows(self) -> int:
+        return len(self._rows) + sum(len(one.keys) for one in self._columns)
 
     @property
     def is_full(self) -> bool:
         """True if there are enough rows to be worth a flush of the disk."""
-        return len(self._rows) > _SOME or self._size >= _BLOCKS * blocks.BLOCK
+        return self._count_rows() > _SOME or self._size >= _BLOCKS * blocks.BLOCK
 
     def take_block(self, reading: BlockReading) -> bool:
         """Take all rows of a block at once if they are in order. Return whether they were taken."""
-        if not reading.rows:
+        columns = reading.columns
+        if columns is None and not reading.rows:
             return not reading.has_paths
-        if not reading.ascending or reading.rows[0].key <= self._high:
+        first, last = (
+            (columns.keys[0], columns.keys[-1])
+            if columns
+            else (reading.rows[0].key, reading.rows[-1].key)
+        )
+        if not reading.ascending or first <= self._high:
             return False
-        self._rows += reading.rows
-        self._high = reading.rows[-1].key
+        if columns:
+            self._columns.append(columns)
+        else:
+            self._spread_columns()
+            self._rows += reading.rows
+        self._high = last
         self.begun = self._here
         self._size += self._length
         return True
 
+    def _spread_columns(self) -> None:
+        """Make rows of columns, since other rows follow."""
+        for columns in self._columns:
+            self._rows += columns.as_rows()
+        self._columns.clear()
+
     def take_row(self, row: LoadRow) -> bool:
         """Take a row unless it comes too late. Return whether it was taken."""
+        self._spread_columns()
         if row.key < self._high:
             return False
         if self._rows and row.key == self._high:
@@ -218,13 +239,19 @@ class _Run:
             self.send_rows()
         return True
 
-    def send_rows(self, *, kept: int = 0) -> None:
-        """Make all rows durable, except the last `kept` ones."""
-        count = len(self._rows) - kept
-        if count > 0:
-            rows, self._rows = tuple(self._rows[:count]), self._rows[count:]
-            self._size = sum(map(size_of, self._rows))
-            command = Load(by=BY, rows=rows, how=self._how)
+    def send_rows(self, *, keep_last: bool = False) -> None:
+        """Make all rows durable, or all but the last."""
+        kept: list[LoadRow] = []
+        if keep_last and self._columns:
+            self._columns[-1], last = self._columns[-1].split_last()
+            kept.append(last)
+        elif keep_last and self._rows:
+            kept.append(self._rows.pop())
+        rows, columns = tuple(self._rows), tuple(self._columns)
+        self._rows, self._columns = kept, []
+        self._size = sum(map(size_of, kept))
+        if rows or columns:
+            command = Load(by=BY, rows=rows, columns=columns, how=self._how)
             self._tally.count_receipt(self._door.execute_command(command))
 
 
@@ -336,7 +363,7 @@ def _rows_of_block(
     block: LineBlock, reading: BlockReading, terms: Terms
 ) -> Iterable[LoadRow | Fault]:
     """Return the rows of a block; read them one by one if their bytes are in files."""
-    return read_rows_of(block, terms) if reading.has_paths else reading.rows
+    return read_rows_of(block, terms) if reading.has_paths else reading.list_rows()
 
 
 def _sift_faults(rows: Iterable[LoadRow | Fault], tally: _Tally) -> Iterator[LoadRow]:

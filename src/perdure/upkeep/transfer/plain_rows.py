@@ -1,22 +1,23 @@
 """Rows of plain lines, a block of lines at a time: a name and one URL in each.
 
-How it works: most lines of a large import bind a PDI in its usual spelling to a URL. In a block of
-such lines, the URLs are checked together, and hashed together. A line whose name is of another kind
-is left to the caller, who reads it by the rules of `perdure.upkeep.transfer.rows`. Both ways lead
-to the same row (a test compares them).
+How it works: most lines of a large import bind a PDI in its usual spelling to a URL. A block of
+such lines is read by columns: the names one after another, the URLs checked together and hashed
+together. Any other block is left to the caller, which reads each line by the rules of
+`perdure.upkeep.transfer.rows`. Both ways lead to the same rows (a test compares them).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
+from operator import add
 
-from perdure.ids.pdi import read_plain_key
+from perdure.ids.pdi import read_plain_ending, read_plain_key, read_plain_keys
 from perdure.model import stored
-from perdure.model.commands import LoadRow
+from perdure.model.commands import LoadColumns, LoadRow
 from perdure.model.records import LOCAL, Location, Record
 from perdure.policy.binding import are_plain_urls, check_uri
-from perdure.storage.reference_hashes import hash_references, reference_hash
+from perdure.storage.reference_hashes import hash_locations, reference_hash
 from perdure.upkeep.transfer.lines import PlainLine
 
 BY = LOCAL  # like all commands on this machine
@@ -27,37 +28,26 @@ KeyRange = tuple[str, str]
 _AFTER_SLASH = chr(ord("/") + 1)
 
 
-def make_plain_rows(
+def make_plain_columns(
     lines: Sequence[PlainLine], first: int, *, now: str, today: str, series: tuple[str, ...]
-) -> Iterator[LoadRow | None] | None:
-    """Make the row of each line, or None for a line that must be read by the rules.
+) -> LoadColumns | None:
+    """Make the rows of a block, or return None if a line must be read by the rules.
 
     `first` is the number of the first line, and `today` the date as in a PDI: `2026/11/21`. Names
-    of today or later, in `series` that are minted here, are read by the rules. Returns None if a
-    URL is of another kind.
+    of today or later, in `series` that are minted here, are read by the rules.
     """
     urls = [line.locations[0] for line in lines]
-    if not are_plain_urls(urls):
+    if not (lines and are_plain_urls(urls)):
         return None
-    hashes = hash_references([f"location:{url}" for url in urls])
-    return _yield_rows(lines, urls, hashes, first, now, _list_open_days(today, series))
-
-
-def _yield_rows(
-    lines: Sequence[PlainLine],
-    urls: Sequence[str],
-    hashes: Sequence[int],
-    first: int,
-    now: str,
-    open_days: tuple[KeyRange, ...],
-) -> Iterator[LoadRow | None]:
-    for number, (line, url, hash) in enumerate(zip(lines, urls, hashes, strict=True), first):
-        plain = read_plain_key(line.id)
-        if plain is None or _is_within(plain[0], open_days):
-            yield None
-            continue
-        key, format, version = plain
-        yield LoadRow(key, _encode_before_uri(now, version, format) + url.encode(), number, (hash,))
+    plain = read_plain_keys([line.id for line in lines])
+    if plain is None:
+        return None
+    keys, endings = plain
+    if _are_within(keys, _list_open_days(today, series)):
+        return None
+    heads = {ending: _encode_head(now, *read_plain_ending(ending)) for ending in set(endings)}
+    records = map(add, map(heads.__getitem__, endings), urls)
+    return LoadColumns(first, tuple(keys), tuple(records), hash_locations(urls))
 
 
 def make_plain_row(
@@ -74,7 +64,7 @@ def make_plain_row(
     (url,) = line.locations
     check_uri(url)
     hashes = (reference_hash(f"location:{url}"),)
-    return LoadRow(key, _encode_before_uri(now, version, format) + url.encode(), number, hashes)
+    return LoadRow(key, (_encode_head(now, format, version) + url).encode(), number, hashes)
 
 
 @lru_cache(maxsize=16)
@@ -91,8 +81,15 @@ def _is_within(key: str, ranges: tuple[KeyRange, ...]) -> bool:
     return False
 
 
+def _are_within(keys: Sequence[str], ranges: tuple[KeyRange, ...]) -> bool:
+    """Return True if one of the keys is in one of the ranges."""
+    lowest, highest = min(keys), max(keys)
+    near = tuple((low, high) for low, high in ranges if low <= highest and lowest < high)
+    return bool(near) and any(_is_within(key, near) for key in keys)
+
+
 @lru_cache(maxsize=1024)
-def _encode_before_uri(now: str, version: str | None, format: str | None) -> bytes:
+def _encode_head(now: str, format: str | None, version: str | None) -> str:
     """Encode the record of a usual line without its URI; all else in it is common to many lines."""
     bound = Location(uri="", version=int(version) if version else None, format=format)
-    return stored.encode_stored(Record(at=now, by=BY, locations=(bound,)))
+    return stored.encode_stored(Record(at=now, by=BY, locations=(bound,))).decode()
