@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 
 import apsw
 import pytest
@@ -188,3 +189,50 @@ def test_what_is_damaged_is_not_found_and_hides_no_other(desk: Desk, searched: S
     assert searched.names(MARKER) == ["2.text.1"]
     (unread,) = Searching(desk.registry).list_unread()
     assert unread.name == key
+
+
+def test_nothing_is_found_after_the_act_while_others_search(
+    desk: Desk, searched: SearchDesk
+) -> None:
+    """Ruled: "not found, from the same act on". A search that begins after the act has ended never
+    finds them, whatever searches and follows the changes beside it."""
+    count = 24
+    for number in range(count):
+        desk.mint(text(f"word {MARKER} {number}"))
+    list(update_index(desk.registry))
+    ended: set[str] = set()
+    stop = threading.Event()
+    shown: list[set[str]] = []
+    searches = 0
+
+    def search() -> None:
+        nonlocal searches
+        while not stop.is_set():
+            gone = set(ended)  # whose act had ended before this search began
+            found = set(searched.names(MARKER, update=False, limit=count))
+            shown.append(found & gone)
+            searches += 1
+
+    def follow() -> None:
+        while not stop.is_set():
+            list(update_index(desk.registry))
+
+    threads = [threading.Thread(target=one) for one in (search, search, follow)]
+    for thread in threads:
+        thread.start()
+    for number in range(1, count + 1):
+        name = f"{TODAY}/{number}"
+        if number % 2:
+            desk.withdraw(name)
+        else:
+            close(desk, name)
+        ended.add(f"{number}.text.1")
+        before = searches
+        while searches < before + 2 and all(one.is_alive() for one in threads[:2]):
+            threads[0].join(0.001)
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert searches >= 2 * count
+    assert [one for one in shown if one] == []
+    assert searched.names(MARKER) == []
