@@ -6,9 +6,11 @@ import base64
 import json
 import os
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from tests.server.conftest import Answer
@@ -165,6 +167,66 @@ def test_dois_of_a_prefix_are_listed_in_pages(site: Deployment, account: Account
         target = page["links"].get("next", "").removeprefix(site.base)
     assert [one for one in found if "list" in one] == [f"10.5073/list{n}" for n in range(3)]
     assert site.get("/dois").status == 422
+
+
+def test_dois_are_found_by_the_query_of_datacite(site: Deployment, account: Account) -> None:
+    """DataCite Support, "API Queries and Filtering": words, fields, phrases, ranges of years."""
+    for number, (title, creator, year) in enumerate(
+        (("Zebra names", "Mallery, John", 1994), ("Zebra numbers", "Lovelace, Ada", 2001),
+         ("Horse names", "Mallery, John", 2001))
+    ):  # fmt: skip
+        sent = METADATA | {
+            "titles": [{"title": title}], "creators": [{"name": creator}], "publicationYear": year
+        }  # fmt: skip
+        made = account.ask("POST", "/dois", doi=f"10.5072/found{number}", url="https://a.example/",
+                           event="publish", **sent)  # fmt: skip
+        assert made.status == 201
+    account.ask("POST", "/dois", doi="10.5072/found9", titles=[{"title": "Zebra draft"}])
+
+    def find(query: str, **more: str) -> list[str]:
+        answer = site.get(f"/dois?{urlencode({'query': query} | more)}")
+        assert answer.status == 200, answer.body
+        return sorted(one["id"].removeprefix("10.5072/") for one in json.loads(answer.body)["data"])
+
+    deadline = time.monotonic() + 30
+    while find("zebra") != ["found0", "found1"] and time.monotonic() < deadline:
+        time.sleep(0.2)  # the index follows
+    for query, expected in {
+        "zebra": ["found0", "found1"],
+        "zebra AND names": ["found0"],
+        "zebra NOT names": ["found1"],
+        "+zebra -numbers": ["found0"],
+        "titles.title:zebra": ["found0", "found1"],
+        "titles.title:(horse AND names)": ["found2"],
+        '"horse names"': ["found2"],
+        "hors*": ["found2"],
+        "creators.name:Lovelace": ["found1"],
+        'creators.name:"Mallery, John" titles.title:horse': ["found2"],
+        "zebra publicationYear:2001": ["found1"],
+        "titles.title:zebra AND publicationYear:[* TO 2000]": ["found0"],
+    }.items():
+        assert find(query) == expected, query
+    assert find("zebra", prefix="10.5072") == ["found0", "found1"]
+    assert find("zebra", prefix="10.5073") == []
+    page = json.loads(site.get("/dois?query=zebra&page[size]=1&page[cursor]=1").body)
+    assert [one["id"] for one in page["data"]] == ["10.5072/found1"]  # the draft leaves no gap
+    following = json.loads(site.get(page["links"]["next"].removeprefix(site.base)).body)
+    assert [one["id"] for one in following["data"]] == ["10.5072/found0"]
+    assert (page["meta"], following["links"]) == ({"total": 1}, {})
+    assert site.get("/dois?query=zebra&page[cursor]=x").status == 422
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["a OR b", "(a OR b)", "subjects.subject:x", "titles.title:a b", "publicationYear:[1 TO 2]",
+     "publicationYear:x", "a?c", "*x", "/a.c/", "-titles.title:x", "NOT (a b)", 'a "b', "[1 TO 2]",
+     "publicationYear:1990 publicationYear:1991", "a:b:c", "a~2", "a^3", "publicationYear:1994",
+     "-a"],
+)  # fmt: skip
+def test_a_query_that_cannot_be_answered_is_refused(site: Deployment, query: str) -> None:
+    answer = site.get(f"/dois?{urlencode({'query': query})}")
+    assert answer.status == 422
+    assert json.loads(answer.body)["errors"][0]["title"]
 
 
 CLIENT = """

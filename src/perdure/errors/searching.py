@@ -67,6 +67,26 @@ class UnknownSearchOrder(UnknownChoice):
     rule = _MANUAL
 
 
+class ForeignQueryUnsupported(InvalidRequest):
+    """A client of DataCite searches for what this registry's search cannot find."""
+
+    text: str
+    known: tuple[str, ...]
+    rule = "docs/reference/foreign-apis.md"
+
+    @property
+    def what(self) -> str:
+        return f"query {quote(self.text)}"
+
+    @property
+    def reason(self) -> str:
+        fields = ", ".join(self.known)
+        return (
+            f"name words, phrases, AND, NOT and the fields {fields}; not OR, and words either in "
+            "titles or anywhere"
+        )
+
+
 class SearchOff(Unavailable):
     """The operator of this registry has switched searching off."""
 

@@ -18,7 +18,7 @@ import asyncio
 import secrets
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import unquote, urlencode
+from urllib.parse import unquote
 
 import msgspec
 
@@ -34,7 +34,6 @@ from perdure.errors import (
     Unavailable,
 )
 from perdure.errors.exchanging import (
-    CursorForeign,
     EventUnknown,
     NameDeletedNever,
     NameExists,
@@ -50,8 +49,7 @@ from perdure.model.records import Record, Token
 from perdure.policy.handles import names
 from perdure.policy.naming import check_bindable
 from perdure.reading.described import describe_resource
-from perdure.reading.scanning import DamagedRecord, scan_readable
-from perdure.server.apis import accounts, ezid_api, whole_records
+from perdure.server.apis import accounts, datacite_lists, ezid_api, whole_records
 from perdure.server.apis.handle_requests import is_home
 from perdure.server.common import auth
 from perdure.server.common.answers import Answer, make_answer, make_empty_answer
@@ -77,7 +75,6 @@ _NEEDED = {
 """Members of a description that a registered DOI must have, and their names in JSON."""
 _BASE32 = "0123456789abcdefghjkmnpqrstvwxyz"
 _TRIES = 8
-_PAGE, _LARGEST_PAGE, _ROWS = 25, 1000, 512
 
 
 async def serve_dois(service: Service, request: Request) -> Answer:
@@ -88,7 +85,7 @@ async def serve_dois(service: Service, request: Request) -> Answer:
             case (("GET" | "HEAD"), True):
                 return _show_doi(service, request, doi)
             case (("GET" | "HEAD"), False):
-                return await _list_dois(service, request)
+                return _answer(HTTPStatus.OK, await datacite_lists.list_dois(service, request))
             case "POST", False:
                 return await _create_doi(service, request)
             case (("PUT" | "PATCH"), True):
@@ -161,64 +158,12 @@ def _show_doi(service: Service, request: Request, text: str) -> Answer:
     except MalformedIdentifier:
         raise NotFound(identifier=text) from None
     exported = whole_records.find_exported(service, request, identifier, request.base_url)
-    shown = _show(exported)
+    shown = datacite.write_doi(exported)
     if shown["attributes"]["state"] == datacite.DRAFT and not accounts.has_account(request):
         raise NotFound(identifier=str(identifier))
     if shown["attributes"]["state"] == datacite.DRAFT:
         accounts.find_account(service, request)
     return _answer(HTTPStatus.OK, {"data": shown})
-
-
-def _show(exported: ExportedRecord) -> dict[str, Any]:
-    """Show a DOI as DataCite does."""
-    return datacite.write_doi(exported)
-
-
-async def _list_dois(service: Service, request: Request) -> Answer:
-    """List the DOIs of a prefix that are not drafts, in pages."""
-    given = request.parameters
-    prefix = given.get("prefix", "")
-    size = _read_number(given.get("page[size]", ""), _PAGE, _LARGEST_PAGE)
-    if not prefix:
-        raise RecordWithoutName(places=("prefix",))
-    beginning = parse(f"doi:{prefix}/x").key.removesuffix("x")
-    end = beginning[:-1] + chr(ord(beginning[-1]) + 1)
-    low = given.get("page[cursor]", "") or beginning
-    if not beginning <= low < end:
-        raise CursorForeign()
-    found, following = await service.read_list(_list_page, service, request, low, end, size)
-    members: dict[str, Any] = {"data": found, "meta": {"total": len(found)}, "links": {}}
-    if following is not None:
-        pairs = {"prefix": prefix, "page[size]": size, "page[cursor]": following}
-        members["links"]["next"] = f"{request.base_url}/dois?{urlencode(pairs)}"
-    return _answer(HTTPStatus.OK, members)
-
-
-def _read_number(text: str, usual: int, most: int) -> int:
-    return min(int(text), most) if text.isascii() and text.isdigit() and int(text) else usual
-
-
-def _list_page(
-    service: Service, request: Request, low: str, high: str | None, size: int
-) -> tuple[list[dict[str, Any]], str | None]:
-    """List DOIs from a key on, and the key after them."""
-    found: list[dict[str, Any]] = []
-    following: str | None = low
-    while following is not None and len(found) < size:
-        batch, following = scan_readable(
-            service.registry.records, following, high, limit=min(_ROWS, size - len(found))
-        )
-        for row in batch:
-            if isinstance(row, DamagedRecord) or row.record.tombstone is not None:
-                continue
-            try:
-                exported = whole_records.find_exported(service, request, row.name, request.base_url)
-            except PerdureError:
-                continue  # this reader may not have it
-            shown = _show(exported)
-            if shown["attributes"]["state"] != datacite.DRAFT:
-                found.append(shown)
-    return found, following
 
 
 # Writing
@@ -278,7 +223,7 @@ def _answer_written(
     if record is None:  # a prefix for tests, and another client has deleted it
         raise NotFound(identifier=str(identifier))
     line = whole_records.make_line(identifier, record)
-    shown = _show(ExportedRecord(identifier, record, line, request.base_url))
+    shown = datacite.write_doi(ExportedRecord(identifier, record, line, request.base_url))
     return _answer(status, {"data": shown})
 
 

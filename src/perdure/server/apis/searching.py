@@ -87,7 +87,7 @@ async def search_documents(service: Service, request: Request) -> Answer:
         )
     limit = _read_number(given, "limit", USUAL, MOST)
     before = _read_number(given, "cursor", 0, LAST_CURSOR) or None
-    found = await _search(service, request, _read_selection(given), before, limit)
+    found = await search_index(service, request, _read_selection(given), before, limit)
     request.is_governed |= found.is_governed
     if kind == HTML:
         return _answer_page(request, given, found)
@@ -105,7 +105,7 @@ async def describe_search(service: Service, request: Request) -> Answer:
     return make_answer(HTTPStatus.OK, OPENSEARCH, body, fresh)
 
 
-async def _search(
+async def search_index(
     service: Service, request: Request, selection: Selection, before: int | None, limit: int
 ) -> Search:
     """Search, after a short wait for an index that is not made yet. Raises Unavailable."""

@@ -223,7 +223,10 @@ DATACITE = (
         "the DOIs of a prefix that are not drafts",
         200,
         parameters=(
-            Parameter(name="prefix", text="the prefix, which is needed: `10.5072`"),
+            Parameter(name="prefix", text="the prefix, which is needed without `query`: `10.5072`"),
+            Parameter(
+                name="query", text="a search in the syntax of DataCite: `titles.title:names`"
+            ),
             Parameter(name="page[size]", text="the most DOIs of a page; 25 by default"),
             Parameter(name="page[cursor]", text="where the page begins: from `links.next`"),
         ),
