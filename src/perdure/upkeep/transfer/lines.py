@@ -189,17 +189,20 @@ class PlainLine(_Strict, frozen=True, kw_only=True, gc=False):
     locations: tuple[str]
 
 
+_ABSENT = msgspec.Raw()
+
+
 class _ValueMembers(_Strict, frozen=True, kw_only=True, gc=False):
-    """The members of a value, to find unknown ones quickly."""
+    """The members of a value, to find unknown ones quickly. A union with `Raw` takes no text."""
 
     index: msgspec.Raw
     type: msgspec.Raw
-    format: msgspec.Raw | None = None
+    format: msgspec.Raw = _ABSENT
     data: msgspec.Raw
-    ttl: msgspec.Raw | None = None
-    at: msgspec.Raw | None = None
-    permissions: msgspec.Raw | None = None
-    granted_by: msgspec.Raw | None = None
+    ttl: msgspec.Raw = _ABSENT
+    at: msgspec.Raw = _ABSENT
+    permissions: msgspec.Raw = _ABSENT
+    granted_by: msgspec.Raw = _ABSENT
 
 
 class _HandleMembers(_Strict, frozen=True, kw_only=True, gc=False):
