@@ -257,7 +257,7 @@ class CitationListing:
     def _may_know(self, name: str) -> bool:
         """Return True unless a name was withdrawn here, or is closed to the reader."""
         if not self._has_rules:  # then a part is as open as its document
-            name = str(parse(name).whole)
+            name = _name_whole(name)
         return self._remember(f"known {name}", name, self._resolve_known)
 
     def _remember(self, key: str, name: str, resolve: Any) -> bool:
@@ -290,6 +290,13 @@ class CitationListing:
 
 # cursors
 # -------
+
+
+def _name_whole(name: str) -> str:
+    """Return the document of a cited name. A plain PDI is not parsed: a page has a hundred."""
+    if name.startswith("pdi://") and "@" not in name:
+        return name.partition("#")[0]
+    return str(parse(name).whole)
 
 
 def _write_cursor(place: _Cursor) -> str:
