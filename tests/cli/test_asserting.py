@@ -107,10 +107,12 @@ def test_ten_megabytes_are_refused(shell: Shell) -> None:
 
 def test_proposals_are_listed_accepted_and_refused(shell: Shell, name: str) -> None:
     with Registry(shell.root) as registry:
-        for body in ("one", "other"):
-            data = write_assertion((name,), ("questioning",), body=body)
+        for body, why in (("one", ("questioning",)), ("other", ())):
+            data = write_assertion((name,), why, body=body)
             propose_assertion(registry, data, series=SERIES, by="eve")
-    first, second = (line.split()[0] for line in shell.lines("assertions", "--proposed"))
+    lines = shell.lines("assertions", "--proposed")
+    assert not any("  " in line for line in lines)
+    first, second = (line.split()[0] for line in lines)
     assert shell.lines("assertions", "--proposed", "--by", "ann") == []
     (made,) = shell.lines("assert", "--accept", first, "--by", "ann")
     assert shell.lines("assert", "--refuse", second) == [second]

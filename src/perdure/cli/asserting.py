@@ -253,8 +253,8 @@ def _list_proposals(by: str) -> None:
         for one in list_proposals(registry):
             if by in ("", one.by):
                 about = " ".join(target.iri for target in one.assertion.targets)
-                line = f"{one.id} {' '.join(one.assertion.words)} by {one.by} at {one.at}: {about}"
-                here().print_answer(describe_proposal(one), line)
+                words = (one.id, *one.assertion.words, "by", one.by, "at", one.at)
+                here().print_answer(describe_proposal(one), f"{' '.join(words)}: {about}")
     here().end_list("no proposed assertions")
 
 
