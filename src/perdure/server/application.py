@@ -48,6 +48,7 @@ A request is about a page of the server or about an identifier; identifiers have
     POST      /deposit                                          depositing.show_desk
     GET HEAD  /deposit/<draft>                                  depositing.show_draft
     POST      /deposit/<draft>                                  depositing.show_draft
+    GET HEAD  /operator                                         overseeing.show_figures
     GET HEAD  /api/handles/<handle>                             handles.serve_handle
     POST      /api/handles/<handle>                             handles.serve_handle
     PUT       /api/handles/<handle>                             handles.serve_handle

@@ -19,6 +19,7 @@ import os
 import signal
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -39,6 +40,7 @@ from perdure.server.common.bearers import Bearers
 from perdure.server.common.cold_reads import CHECK_EVERY, ColdReads
 from perdure.server.common.metrics import DIRECTORY, Metrics
 from perdure.server.common.service import Service
+from perdure.server.common.traffic import EVERY as TRAFFIC_EVERY
 from perdure.server.fast.path import FastPath
 from perdure.server.fast.taskless import TasklessWrites
 from perdure.server.fast.writes import FastWrites
@@ -134,6 +136,7 @@ class Worker:
             if message["type"] == "lifespan.startup":
                 tasks += [
                     asyncio.create_task(self._gather_counts()),
+                    asyncio.create_task(self._note_traffic()),
                     asyncio.create_task(self._check_waits()),
                     asyncio.create_task(self._seal_segments()),
                     asyncio.create_task(self._deliver_webhooks()),
@@ -179,6 +182,12 @@ class Worker:
             self._service.metrics.note_delay(loop.time() - due)
             self._service.metrics.gather_counts()
             self.fast.drop_outdated()
+
+    async def _note_traffic(self) -> None:
+        while True:
+            note = await asyncio.to_thread(self._service.metrics.read_traffic, time.time())
+            self._service.traffic.take_note(note)
+            await asyncio.sleep(TRAFFIC_EVERY)
 
     async def _check_waits(self) -> None:
         while True:

@@ -133,6 +133,15 @@ def check_asserting_about(service: Service, token: Token, about: Sequence[Identi
     rights.check_asserting(chain, ours, current_time(service))
 
 
+def check_operating(service: Service, token: Token) -> None:
+    """Check that the token may see what operators see: `administer` on everything.
+
+    Raises Unauthenticated or Forbidden.
+    """
+    chain = service.bearers.trace_chain(token)
+    rights.check_scope(chain, "administer", "*", current_time(service))
+
+
 def check_share(service: Service, request: Request, token: Token) -> None:
     """Raise MintsUsedUp if the writer would refuse a name to the token, after the body was sent.
 

@@ -10,8 +10,10 @@ What must stay true: labels come from closed sets, never from a request.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import Protocol
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -20,6 +22,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 from perdure.model.commands import Outcome
+from perdure.server.common.traffic import TrafficNote
 from perdure.server.protocol.limits import ClientLimits
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -198,12 +201,34 @@ class Metrics:
         """
         return self._write_counters() + _write_figures(figures)
 
+    def read_traffic(self, at: float) -> TrafficNote:
+        """Read the counters of requests of all workers. `at` is the time in seconds since 1970."""
+        slow = fast = failed = 0
+        within: dict[float, int] = {}
+        for family in self._open_counters().collect():
+            for one in family.samples:
+                if one.name == "perdure_requests_total":
+                    slow += int(one.value)
+                    failed += int(one.value) if one.labels["status"].startswith("5") else 0
+                elif one.name == "perdure_fast_answers_total":
+                    fast += int(one.value)
+                elif one.name == "perdure_request_seconds_bucket":
+                    within[float(one.labels["le"])] = int(one.value)
+        bounds = (*_SECONDS, math.inf)
+        reached = [within.get(one, 0) for one in bounds]
+        counts = tuple(b - a for a, b in pairwise((0, *reached)))
+        return TrafficNote(at, slow, fast, failed, counts, bounds)
+
     def _write_counters(self) -> bytes:
+        return generate_latest(self._open_counters())
+
+    def _open_counters(self) -> CollectorRegistry:
+        """Return the counters of this worker, or of all workers if there are several."""
         if DIRECTORY not in os.environ:
-            return generate_latest(self._registry)
+            return self._registry
         together = CollectorRegistry()
         MultiProcessCollector(together)  # type: ignore[no-untyped-call]  # it has no types
-        return generate_latest(together)
+        return together
 
 
 def _write_figures(figures: Mapping[str, float]) -> bytes:

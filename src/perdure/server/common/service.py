@@ -36,6 +36,7 @@ from perdure.server.common.metrics import Metrics
 from perdure.server.common.passwords import Passwords
 from perdure.server.common.proxy_cache import ProxyCache
 from perdure.server.common.sessions import Sessions
+from perdure.server.common.traffic import Traffic
 from perdure.server.protocol.limits import ClientLimits
 from perdure.settings import Settings
 from perdure.storage.mirror_marks import MirrorMarks
@@ -63,6 +64,8 @@ class Service:
     registry: Registry
     bearers: Bearers
     metrics: Metrics
+    traffic: Traffic = field(default_factory=Traffic)
+    """The requests of the last day."""
     passwords: Passwords = field(default_factory=Passwords)
     health: Health = field(default_factory=Health)
     limits: ClientLimits = field(default_factory=ClientLimits)

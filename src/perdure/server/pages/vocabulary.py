@@ -66,8 +66,15 @@ FACETS = ("Series", "Year", "Kind", "Format")
 KINDS = ("text", "image", "audio", "video", "application", "message", "other")
 """The kinds of media types that a search can be limited to."""
 
+OPERATION = (
+    *("held", "other files", "free", "answered", "failed", "half of all", "95 of 100"),
+    *("Backup", "Verification"),
+)
+"""The rows and lines of the operator's plots (`perdure.server.desk.overseeing`)."""
+
 
 def list_words() -> Iterator[str]:
     """List all words, each once."""
     groups = (STATUSES, HEALTH, FACTS, SIGNATURES, CITATIONS, SCOPES, CAPTURES, COVERAGES, MONTHS)
-    yield from dict.fromkeys(chain(*groups, FACETS, KINDS, PLACES, LOCATION, PROBLEMS, MEMBERS))
+    more = (OPERATION, FACETS, KINDS, PLACES, LOCATION, PROBLEMS, MEMBERS)
+    yield from dict.fromkeys(chain(*groups, *more))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from perdure import errors
-from perdure.server.desk import depositing, signing_in
+from perdure.server.desk import depositing, overseeing, signing_in
 from perdure.server.routes.model import (
+    JSON,
     TEXT,
     WORD,
     AnswerShape,
@@ -126,5 +127,26 @@ DESK = (
         problems=(*_POSTED, errors.NotFound, errors.Conflict),
         security=_SESSION,
         is_open=False,
+    ),
+    Route(
+        methods=_GET,
+        pattern="/operator",
+        handler=overseeing.show_figures,
+        operation="showFigures",
+        text="what was minted, storage, verification, backup, lost locations and requests: plots "
+        "for people who signed in, JSON for programs; with the right `administer` for everything",
+        section="pages",
+        answers=(
+            AnswerShape(
+                status=200,
+                text="The figures.",
+                content={"text/html": None, JSON: {"type": "object"}},
+            ),
+            _FURTHER,
+        ),
+        problems=(errors.Unauthenticated, errors.Forbidden, errors.StorageFailed),
+        security=(Security.SESSION, Security.BEARER, Security.SIGNATURE),
+        is_open=False,
+        only_reads=True,
     ),
 )

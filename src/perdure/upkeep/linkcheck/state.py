@@ -60,6 +60,12 @@ _FOUND = (
     "found_sha512, found_size"
 )
 
+_LOST_NAMES = ", ".join(f"'{one}'" for one in sorted(LOST))
+_IS_LOST = (
+    "verdict NOT IN ('ok', 'moved') "  # so that the index `lost` has these rows
+    f"AND (verdict IN ({_LOST_NAMES}) OR (verdict = 'unreachable' AND failures >= {PATIENCE}))"
+)
+
 
 class BoundLocation(msgspec.Struct, frozen=True):
     """A location, and one of the identifiers that are bound to it."""
@@ -279,13 +285,30 @@ class Links:
 
     def list_lost(self) -> frozenset[str]:
         """Return all locations that redirects skip."""
-        names = ", ".join(f"'{one}'" for one in LOST)
-        rows = self._fetch_rows(
-            "SELECT uri FROM location WHERE verdict NOT IN ('ok', 'moved') "  # noqa: S608
-            f"AND (verdict IN ({names}) OR (verdict = 'unreachable' AND failures >= ?))",
-            (PATIENCE,),
-        )
+        rows = self._fetch_rows(f"SELECT uri FROM location WHERE {_IS_LOST}")  # noqa: S608
         return frozenset(uri for (uri,) in rows)
+
+    def list_lost_findings(self, limit: int) -> list[LinkFinding]:
+        """Return the findings of the first lost locations, by verdict and address."""
+        rows = self._fetch_rows(
+            f"SELECT {_FOUND} FROM location WHERE {_IS_LOST} ORDER BY verdict, uri LIMIT ?",  # noqa: S608
+            (limit,),
+        )
+        return [_finding_from_row(row) for row in rows]
+
+    def count_lost(self, most: int) -> dict[str, int]:
+        """Return the numbers of lost locations by verdict. No more than `most` are counted."""
+        rows = self._fetch_rows(
+            f"SELECT verdict, count(*) FROM (SELECT verdict FROM location WHERE {_IS_LOST} LIMIT ?)"  # noqa: S608
+            " GROUP BY verdict ORDER BY verdict",
+            (most,),
+        )
+        return dict(rows)
+
+    def find_last_end(self) -> str | None:
+        """Return when the last complete check of the whole registry ended."""
+        row = self._fetch_row("SELECT max(ended) FROM run WHERE what = ''")
+        return row[0] if row else None
 
     def _fetch_rows(self, statement: str, bindings: tuple[Any, ...] = ()) -> list[Any]:
         return list(self._connection.execute(statement, bindings))
