@@ -16,6 +16,7 @@ import subprocess
 import time
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pypdfium2
 import pytest
@@ -109,7 +110,14 @@ def addresses(site: Deployment) -> dict[str, str]:
 @pytest.fixture(scope="module")
 def all_addresses(site: Deployment, addresses: dict[str, str]) -> dict[str, str]:
     """Those, and the addresses of the pages for people who signed in."""
-    return addresses | {"desk": "/deposit", "operator": "/operator"}
+    to_withdraw = quote(resource(site.mint(text(b"to withdraw"))), safe="")
+    return addresses | {
+        "desk": "/deposit",
+        "operator": "/operator",
+        "tokens": "/desk/tokens",
+        "proposals": "/desk/proposals",
+        "withdrawing": f"/desk/withdraw?of={to_withdraw}",
+    }
 
 
 @pytest.fixture(scope="module")

@@ -386,7 +386,7 @@ def test_a_depositor_mints_in_a_browser(site: Deployment, tmp_path: Path, script
         for _ in range(200):
             if "Receipts" in await browser.evaluate("document.title"):
                 break
-        name = await browser.evaluate("document.querySelector('main ul a').textContent")
+        name = await browser.evaluate("document.querySelector('main ul.plain a').textContent")
         assert place
         cookies = await browser.evaluate("document.cookie")
         assert "desk=" not in cookies

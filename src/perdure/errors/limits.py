@@ -411,6 +411,13 @@ class DraftsTooMany(TooLarge):
     unit = "deposits"
 
 
+class DraftsTooLarge(TooLarge):
+    """The deposits of a token that are under way would have too many bytes together."""
+
+    what = "the deposits under way together"
+    unit = "bytes"
+
+
 class SecretsTooMany(TooLarge):
     """A request seals too many secrets."""
 

@@ -218,6 +218,18 @@ class FormNotMultipart(InvalidRequest):
         return f"the form of type {quote(self.kind)}"
 
 
+class FormFieldMalformed(InvalidRequest):
+    """A field of a form of ours has a value that the page does not offer."""
+
+    field: str
+    value: str
+    reason = "the page of the form does not offer it; load the page again"
+
+    @property
+    def what(self) -> str:
+        return f"{quote(self.value)} as the field {quote(self.field)}"
+
+
 class CursorNotNumber(InvalidRequest):
     """The cursor of a collection is not the number of a member."""
 

@@ -48,6 +48,12 @@ A request is about a page of the server or about an identifier; identifiers have
     POST      /deposit                                          depositing.show_desk
     GET HEAD  /deposit/<draft>                                  depositing.show_draft
     POST      /deposit/<draft>                                  depositing.show_draft
+    GET HEAD  /desk/withdraw                                    withdrawing.withdraw_document
+    POST      /desk/withdraw                                    withdrawing.withdraw_document
+    GET HEAD  /desk/proposals                                   proposal_pages.show_proposals
+    POST      /desk/proposals                                   proposal_pages.show_proposals
+    GET HEAD  /desk/tokens                                      token_pages.show_tokens
+    POST      /desk/tokens                                      token_pages.show_tokens
     GET HEAD  /operator                                         overseeing.show_figures
     GET HEAD  /api/handles/<handle>                             handles.serve_handle
     POST      /api/handles/<handle>                             handles.serve_handle

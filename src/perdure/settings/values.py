@@ -278,6 +278,11 @@ class Settings:
     largest_upload: int = _define_setting(
         1 << 40, "bytes; a larger upload is refused", limit_range(0, 1 << 60)
     )
+    draft_bytes: int = _define_setting(
+        1 << 38,
+        "bytes of the deposits in a browser that a token has not minted yet",
+        limit_range(0, 1 << 60),
+    )
     fresh_seconds: int = _define_setting(
         60,
         "seconds for which answers to names without a version may be cached",

@@ -30,7 +30,7 @@ from perdure.errors import Forbidden, NoSuchToken
 from perdure.errors.requests import MalformedBody
 from perdure.model.commands import SaveToken
 from perdure.model.parameters import decode_names
-from perdure.model.records import Token
+from perdure.model.records import IdentifiedRecord, Token
 from perdure.policy import rights, tokens
 from perdure.policy.proposals import show_proposal
 from perdure.server.common import auth, problems
@@ -69,11 +69,7 @@ async def manage_tokens(service: Service, request: Request) -> Answer:
     word = None if question is None else decode_names(question).removesuffix("=")  # ?revoke=
     match request.method, word, bool(name):
         case (("GET" | "HEAD"), None, False):
-            managed = [
-                one
-                for one in service.registry.records.list_tokens()
-                if rights.manages_token(caller, one)
-            ]
+            managed = list_managed(service, caller)
             return _write_answer(HTTPStatus.OK, {"tokens": [_show_token(one) for one in managed]})
         case (("GET" | "HEAD"), None, True):
             found = _find_managed(service, caller, name)
@@ -94,25 +90,44 @@ async def list_proposals(service: Service, request: Request) -> Answer:
     caller = auth.find_bearer(service, request)
     for one in service.bearers.trace_chain(caller):
         rights.check_valid(one, auth.current_time(service))
-    listed = service.registry.listings.list_proposals(auth.current_time(service))
-    shown = []
-    for row in listed:
-        proposal = row.record.proposal
-        with suppress(Forbidden):
-            auth.check_right(
-                service, caller, proposal.act if proposal else "withdraw", row.identifier
-            )
-            shown.append(show_proposal(row))
+    shown = [show_proposal(row) for row in list_confirmable(service, caller)]
     return _write_answer(HTTPStatus.OK, {"proposals": shown})
+
+
+def list_confirmable(service: Service, caller: Token) -> list[IdentifiedRecord]:
+    """Return the records with a proposed withdrawal that the caller may confirm or refuse."""
+    found = []
+    for row in service.registry.listings.list_proposals(auth.current_time(service)):
+        proposal = row.record.proposal
+        act = proposal.act if proposal else "withdraw"
+        with suppress(Forbidden):
+            auth.check_right(service, caller, act, row.identifier)
+            found.append(row)
+    return found
 
 
 async def _grant_token(service: Service, request: Request, caller: Token) -> Answer:
     body = await read_whole_body(request, _LONGEST_BODY)
     try:
         asked = msgspec.json.decode(body, type=Grant)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise MalformedBody(body="the grant", fault=str(error)) from error
+    granted, secret = await grant_token(service, caller, asked)
+    shown = _show_token(granted) | ({"token": secret} if secret else {})
+    place = escape_uri(f"{request.base_url}/tokens/{quote(granted.name, safe='')}")
+    return _write_answer(HTTPStatus.CREATED, shown, (b"location", place))
+
+
+async def grant_token(service: Service, caller: Token, asked: Grant) -> tuple[Token, str]:
+    """Make a token with some of the caller's rights. Return it with its secret, to be shown once.
+
+    The secret is empty if the token has a key. Raises InvalidRequest, Unauthenticated, Forbidden,
+    or Conflict if the name is taken.
+    """
+    try:
         digest, secret = _make_credential(asked.name, asked.key)
         _check_days(asked)
-    except (msgspec.MsgspecError, UnicodeDecodeError, ValueError) as error:
+    except ValueError as error:
         raise MalformedBody(body="the grant", fault=str(error)) from error
     moment = auth.current_time(service)
     granted = Token(
@@ -131,9 +146,7 @@ async def _grant_token(service: Service, request: Request, caller: Token) -> Ans
     for giver in (chain := service.bearers.trace_chain(caller)):
         rights.check_grant(giver, granted, len(chain), moment)
     await service.submit_command(SaveToken(by=caller.name, token=granted, new=True), caller.name)
-    shown = _show_token(granted) | ({"token": secret} if secret else {})
-    place = escape_uri(f"{request.base_url}/tokens/{quote(granted.name, safe='')}")
-    return _write_answer(HTTPStatus.CREATED, shown, (b"location", place))
+    return granted, secret
 
 
 def _make_credential(name: str, key: str) -> tuple[str, str]:
@@ -160,11 +173,22 @@ def _check_days(asked: Grant) -> None:
 
 
 async def _revoke_token(service: Service, caller: Token, name: str) -> Answer:
+    return _write_answer(HTTPStatus.OK, _show_token(await revoke_token(service, caller, name)))
+
+
+async def revoke_token(service: Service, caller: Token, name: str) -> Token:
+    """Revoke a token that the caller manages, at once and permanently. Raises NoSuchToken."""
     found = _find_managed(service, caller, name)
     if not found.revoked:
         found = msgspec.structs.replace(found, revoked=auth.current_time(service))
         await service.submit_command(SaveToken(by=caller.name, token=found), caller.name)
-    return _write_answer(HTTPStatus.OK, _show_token(found))
+    return found
+
+
+def list_managed(service: Service, caller: Token) -> list[Token]:
+    """Return the tokens that the caller has granted, or administers."""
+    tokens_known = service.registry.records.list_tokens()
+    return [one for one in tokens_known if rights.manages_token(caller, one)]
 
 
 def _find_managed(service: Service, caller: Token, name: str) -> Token:

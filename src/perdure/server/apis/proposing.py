@@ -79,25 +79,31 @@ async def answer_proposals(service: Service, request: Request, series: str, id: 
     found: ProposedAssertion = await service.run_cutter(
         proposing.read_proposal, service.registry, id
     )
-    may_accept = _may_accept(service, token, found)
-    if found.series != series or not (may_accept or found.by == token.name):
+    is_acceptable = may_accept(service, token, found)
+    if found.series != series or not (is_acceptable or found.by == token.name):
         raise ProposalUnknown(identifier=id)
     if request.method in ("GET", "HEAD"):
         return _show(describe_proposal(found))
     if request.method == "DELETE":
         await service.run_cutter(proposing.delete_proposal, service.registry, id)
         return make_empty_answer(HTTPStatus.NO_CONTENT)
-    if not may_accept:
+    if not is_acceptable:
         auth.check_asserting(service, token, series, found.assertion.about)
-    accept = partial(proposing.accept_proposal, by=token.name)
-    receipt: Receipt = await service.run_cutter(accept, service.registry, id)
-    service.metrics.count_write("assert", receipt.outcome)
+    receipt = await accept_proposal(service, token, id)
     held: HeldAssertion | None = await service.run_cutter(
         service.registry.assertions.find_assertion, parse(receipt.identifier), PUBLIC_READER
     )
     if held is None:  # about something closed
         return _show({"identifier": receipt.identifier})
     return make_annotation_answer(request, held, HTTPStatus.CREATED)
+
+
+async def accept_proposal(service: Service, token: Token, id: str) -> Receipt:
+    """Accept a proposal, whose right was checked. Raises the errors of `check_assertion`."""
+    accept = partial(proposing.accept_proposal, by=token.name)
+    receipt: Receipt = await service.run_cutter(accept, service.registry, id)
+    service.metrics.count_write("assert", receipt.outcome)
+    return receipt
 
 
 async def _list_proposals(service: Service, token: Token, series: str) -> Answer:
@@ -109,11 +115,11 @@ def _select_visible(service: Service, token: Token, series: str) -> list[Propose
     return [
         one
         for one in proposing.list_proposals(service.registry, series)
-        if one.by == token.name or _may_accept(service, token, one)
+        if one.by == token.name or may_accept(service, token, one)
     ]
 
 
-def _may_accept(service: Service, token: Token, proposal: ProposedAssertion) -> bool:
+def may_accept(service: Service, token: Token, proposal: ProposedAssertion) -> bool:
     """Return whether a caller has the right to make the assertion that is proposed."""
     with suppress(Forbidden):
         try:

@@ -21,18 +21,19 @@ from urllib.parse import parse_qsl
 from msgspec.structs import replace
 
 from perdure.errors import NotFound, PerdureError
+from perdure.errors.limits import DraftsTooLarge
 from perdure.formats import MediaType
 from perdure.model.commands import Command, Commit, Content, Mint, Receipt
 from perdure.model.parameters import Parameters
 from perdure.model.plain_words import read_pairs
 from perdure.model.records import Token
 from perdure.reading.targets import read_identifier
-from perdure.server import pages
 from perdure.server.common import auth
-from perdure.server.common.answers import Answer, escape_uri, make_empty_answer
+from perdure.server.common.answers import Answer
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.desk.drafts import Draft, Drafts, StagedFile
+from perdure.server.desk.menu import lead_to, show_desk_page
 from perdure.server.desk.signing_in import (
     DESK,
     check_origin,
@@ -51,7 +52,6 @@ _USUAL_TYPES = (
     *("text/csv", "text/html", "text/markdown", "text/plain", "video/mp4"),
 )
 """Types that the form suggests."""
-_NOT_STORED = (b"cache-control", b"no-store")
 
 
 async def show_desk(service: Service, request: Request) -> Answer:
@@ -62,15 +62,14 @@ async def show_desk(service: Service, request: Request) -> Answer:
     if request.method == "POST":
         return await _take_files(service, request, token)
     asked = Parameters(parse_qsl(request.target.question or ""))
-    body = pages.render_page(
-        request.frame,
+    return show_desk_page(
+        request,
+        token,
         "desk.html",
-        token=token.name,
         series=service.settings.series,
         of=(asked.get("of") or "")[:8192],
         drafts=await asyncio.to_thread(Drafts(service.registry.root).list_drafts, token.name),
     )
-    return pages.make_page(HTTPStatus.OK, body, _NOT_STORED, has_writes=True)
 
 
 async def _take_files(service: Service, request: Request, token: Token) -> Answer:
@@ -80,8 +79,10 @@ async def _take_files(service: Service, request: Request, token: Token) -> Answe
     def check(fields: Fields) -> None:
         expected[0] = _check_target(service, token, fields.get("series", ""), fields.get("of", ""))
 
-    id = await asyncio.to_thread(Drafts(service.registry.root).make_id, token.name)
-    fields, files = await read_upload(service, request, check)
+    drafts = Drafts(service.registry.root)
+    id = await asyncio.to_thread(drafts.make_id, token.name)
+    room = service.settings.draft_bytes - await asyncio.to_thread(drafts.measure_bytes, token.name)
+    fields, files = await read_upload(service, request, check, room)
     of = fields.get("of", "").strip()
     draft = Draft(
         id=id,
@@ -94,9 +95,12 @@ async def _take_files(service: Service, request: Request, token: Token) -> Answe
         files=files,
     )
     if not files:
-        return _lead(DESK)
-    await asyncio.to_thread(Drafts(service.registry.root).save_draft, draft)
-    return _lead(f"{DESK}/{draft.id}")
+        return lead_to(DESK)
+    await asyncio.to_thread(drafts.save_draft, draft)
+    if await asyncio.to_thread(drafts.measure_bytes, token.name) > service.settings.draft_bytes:
+        await asyncio.to_thread(drafts.discard_draft, draft)  # other uploads ended meanwhile
+        raise DraftsTooLarge(limit=service.settings.draft_bytes)
+    return lead_to(f"{DESK}/{draft.id}")
 
 
 def _check_target(service: Service, token: Token, series: str, of: str) -> int | None:
@@ -121,20 +125,20 @@ async def show_draft(service: Service, request: Request) -> Answer:
     form = await read_posted_form(request) if request.method == "POST" else None
     draft = await asyncio.to_thread(Drafts(service.registry.root).load_draft, id, token.name)
     if form is None:
-        return await _show(service, request, draft)
+        return await _show(service, request, token, draft)
     if form.get("act") == "discard":
         await asyncio.to_thread(Drafts(service.registry.root).discard_draft, draft)
-        return _lead(DESK)
+        return lead_to(DESK)
     if draft.receipts:
-        return _lead(f"{DESK}/{draft.id}")
+        return lead_to(f"{DESK}/{draft.id}")
     try:
         draft = _correct_draft(draft, form)
         await asyncio.to_thread(Drafts(service.registry.root).save_draft, draft)
         if form.get("act") == "mint":
             await _mint_draft(service, token, draft)
     except PerdureError as error:
-        return await _show(service, request, draft, error, form)
-    return _lead(f"{DESK}/{draft.id}")
+        return await _show(service, request, token, draft, error, form)
+    return lead_to(f"{DESK}/{draft.id}")
 
 
 def _correct_draft(draft: Draft, form: Mapping[str, str]) -> Draft:
@@ -224,6 +228,7 @@ def _forget_bytes(files: tuple[StagedFile, ...]) -> tuple[StagedFile, ...]:
 async def _show(
     service: Service,
     request: Request,
+    token: Token,
     draft: Draft,
     error: PerdureError | None = None,
     typed: Mapping[str, str] | None = None,
@@ -231,9 +236,11 @@ async def _show(
     """Show a draft; after an error, with what was typed."""
     typed = typed or {}
     copies = await asyncio.to_thread(_list_copies, service, draft)
-    body = pages.render_page(
-        request.frame,
+    return show_desk_page(
+        request,
+        token,
         "draft.html",
+        status=HTTPStatus.CONFLICT if error else HTTPStatus.OK,
         draft=draft,
         typed=typed,
         fields=[(name, typed.get(name, draft.described.get(name, ""))) for name in DESCRIBED],
@@ -242,9 +249,6 @@ async def _show(
         receipts=[(one, find_page_of(one.identifier)) for one in draft.receipts],
         error=str(error) if error else "",
         types=_USUAL_TYPES,
-    )
-    return pages.make_page(
-        HTTPStatus.CONFLICT if error else HTTPStatus.OK, body, _NOT_STORED, has_writes=True
     )
 
 
@@ -262,7 +266,3 @@ def _list_copies(service: Service, draft: Draft) -> dict[int, str]:
         if names:
             found[at] = str(names[0])
     return found
-
-
-def _lead(place: str) -> Answer:
-    return make_empty_answer(HTTPStatus.SEE_OTHER, (b"location", escape_uri(place)), _NOT_STORED)

@@ -6,7 +6,7 @@ A draft that was minted keeps its receipts, so that its page can be opened again
 
 What must stay true: only the token that made a draft reads or changes it. A draft that was not
 touched for half a day goes, before `incoming` is cleared of what it refers to. There are never more
-than `MOST_EACH` drafts of one token.
+than `MOST_EACH` drafts of one token, and their bytes together have a bound (setting `draft_bytes`).
 """
 
 from __future__ import annotations
@@ -104,6 +104,11 @@ class Drafts:
         ]
         own = [draft for draft in found if draft is not None and draft.token == token]
         return sorted(own, key=lambda draft: (draft.made, draft.id), reverse=True)
+
+    def measure_bytes(self, token: str) -> int:
+        """Return the bytes of a token's files that are not minted yet."""
+        own = [draft for draft in self.list_drafts(token) if not draft.receipts]
+        return sum(file.content.length for draft in own for file in draft.files)
 
     def discard_draft(self, draft: Draft) -> None:
         """Remove a draft and, if it is not minted, its files."""

@@ -23,13 +23,13 @@ from http import HTTPStatus
 import msgspec
 
 from perdure.model.records import Token
-from perdure.server import pages
 from perdure.server.common import auth
 from perdure.server.common.answers import Answer, make_answer
 from perdure.server.common.negotiate import choose_type
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.common.traffic import TrafficStep
+from perdure.server.desk.menu import show_desk_page
 from perdure.server.desk.signing_in import require_depositor
 from perdure.server.pages.calendars import make_bars
 from perdure.server.pages.plots import Plot, plot_columns, plot_lines
@@ -37,7 +37,8 @@ from perdure.upkeep.activity import MOST_COUNTED, NameCount, measure_activity
 from perdure.upkeep.milestones import Milestone
 
 _HTML, _JSON = "text/html", "application/json"
-_FIELDS = ((b"cache-control", b"no-store"), (b"vary", b"accept, authorization, cookie"))
+_VARY = (b"vary", b"accept, authorization, cookie")
+_FIELDS = ((b"cache-control", b"no-store"), _VARY)
 _DAY = 86_400  # seconds
 
 
@@ -56,10 +57,11 @@ async def show_figures(service: Service, request: Request) -> Answer:
         return make_answer(HTTPStatus.OK, _JSON, msgspec.json.encode(document), *_FIELDS)
     holdings, minted, lost = found.holdings, found.minted, found.lost
     used = holdings.disk_size - holdings.disk_free
-    body = pages.render_page(
-        request.frame,
+    return show_desk_page(
+        request,
+        token,
         "operator.html",
-        token=token.name,
+        _VARY,
         found=found,
         days=plot_columns(_read_rows(minted.days)) if minted else None,
         months=plot_columns(_read_rows(minted.months)) if minted else None,
@@ -82,7 +84,6 @@ async def show_figures(service: Service, request: Request) -> Answer:
         rates=_plot_rates(steps),
         times=_plot_times(steps),
     )
-    return pages.make_page(HTTPStatus.OK, body, *_FIELDS, has_writes=True)
 
 
 async def find_operator(service: Service, request: Request, *, is_page: bool) -> Token | Answer:

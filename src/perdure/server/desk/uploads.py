@@ -22,7 +22,7 @@ from werkzeug.http import parse_options_header
 from werkzeug.sansio.multipart import Data, Epilogue, Field, File, MultipartDecoder, NeedData
 
 from perdure.errors import Incomplete, PerdureError
-from perdure.errors.limits import BodyTooLarge, FilesTooMany
+from perdure.errors.limits import BodyTooLarge, DraftsTooLarge, FilesTooMany
 from perdure.errors.requests import FormNotMultipart, MalformedBody
 from perdure.formats import detect
 from perdure.formats.detect import Sampler
@@ -44,14 +44,15 @@ Fields = dict[str, str]
 
 
 async def read_upload(
-    service: Service, request: Request, check: Callable[[Fields], None]
+    service: Service, request: Request, check: Callable[[Fields], None], room: int
 ) -> tuple[Fields, tuple[StagedFile, ...]]:
     """Read a form with files. `check` gets the fields before the first file, and may refuse them.
+    `room` is the most bytes of all files together.
 
     Raises what `check` raises, MalformedBody, TooLarge, or Incomplete.
     """
     refuse_coding(request)
-    upload = _Upload(service, _make_decoder(request), check)
+    upload = _Upload(service, _make_decoder(request), check, room)
     try:
         more = True
         while more:
@@ -84,8 +85,13 @@ class _Upload:
     """A form that arrives."""
 
     def __init__(
-        self, service: Service, decoder: MultipartDecoder, check: Callable[[Fields], None]
+        self,
+        service: Service,
+        decoder: MultipartDecoder,
+        check: Callable[[Fields], None],
+        room: int,
     ) -> None:
+        self._room = room
         self._service = service
         self._decoder = decoder
         self._check = check
@@ -164,6 +170,9 @@ class _Upload:
             await self._end_file(spool)
 
     def _write(self, spool: Spool, data: bytes) -> None:
+        self._room -= len(data)
+        if self._room < 0:
+            raise DraftsTooLarge(limit=self._service.settings.draft_bytes)
         spool.write(data)
         self._sampler.feed(data)
 

@@ -71,10 +71,12 @@ OPERATION = (
     *("Backup", "Verification"),
 )
 """The rows and lines of the operator's plots (`perdure.server.desk.overseeing`)."""
+DESK = ("Deposit", "Proposals", "Tokens", "Operation", "valid", "expired", "ended")
+"""The pages for people who signed in (`perdure.server.desk.menu`), and the states of tokens."""
 
 
 def list_words() -> Iterator[str]:
     """List all words, each once."""
     groups = (STATUSES, HEALTH, FACTS, SIGNATURES, CITATIONS, SCOPES, CAPTURES, COVERAGES, MONTHS)
-    more = (OPERATION, FACETS, KINDS, PLACES, LOCATION, PROBLEMS, MEMBERS)
+    more = (OPERATION, DESK, FACETS, KINDS, PLACES, LOCATION, PROBLEMS, MEMBERS)
     yield from dict.fromkeys(chain(*groups, *more))
