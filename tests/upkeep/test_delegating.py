@@ -143,3 +143,15 @@ def describe_all(registry: Registry) -> list[object]:
         (one.identifier, one.delegation, one.at, one.effective, one.ended, one.order)
         for one in registry.delegations.list_all()
     ]
+
+
+def test_a_repetition_with_the_same_key_records_nothing_more(desk: Desk) -> None:
+    """Also if it comes a minute later: the document has no time of its own then."""
+    first = delegate_names(desk.registry, make(), once="a")
+    ended = revoke_delegation(desk.registry, parse(first.identifier), once="b")
+    head = desk.registry.head()
+    desk.clock.advance(minutes=1)
+    assert delegate_names(desk.registry, make(), once="a").identifier == first.identifier
+    again = revoke_delegation(desk.registry, parse(first.identifier), once="b")
+    assert again.identifier == ended.identifier
+    assert desk.registry.head() == head

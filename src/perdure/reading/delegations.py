@@ -83,6 +83,9 @@ class Delegations:
         self._count_revisions: Callable[[], int] | None = None
         self._counted: int | None = None
         self._documents: dict[str, _Document | None] = {}
+        self._minting_state: tuple[DelegationIndex, str] | None = None
+        self._minting: dict[str, HeldDelegation | None] = {}
+        """For each series the answer of `find_minting` in that state."""
 
     def watch_revisions(self, count: Callable[[], int]) -> None:
         """Read the registry only if a number has changed, as it does with every delegation."""
@@ -158,7 +161,13 @@ class Delegations:
 
     def find_minting(self, series: str) -> HeldDelegation | None:
         """Return the delegation by which another resolver assigns the names of today."""
-        return self.find_writing(parse(f"pdi://{series}/{self.today.replace('-', '/')}/"))
+        state = self.load_index(), self.today
+        if state != self._minting_state:
+            self._minting_state, self._minting = state, {}
+        if series not in self._minting:
+            today = parse(f"pdi://{series}/{state[1].replace('-', '/')}/")
+            self._minting[series] = self.find_writing(today)
+        return self._minting[series]
 
     def find_hand_over(self, name: Identifier) -> HeldDelegation | None:
         """Return the delegation that precedes the record of a name that is here."""

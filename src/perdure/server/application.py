@@ -68,6 +68,8 @@ A request is about a page of the server or about an identifier; identifiers have
     GET HEAD  /restrictions                                     restricting.list_restrictions
     POST      /webmention                                       webmentions.take_webmention
     POST      /restrictions                                     restricting.restrict_reading
+    GET HEAD  /delegations                                      delegating.list_delegations
+    POST      /delegations                                      delegating.record_delegation
     GET HEAD  /proposals                                        granting.list_proposals
     GET HEAD  /tokens                                           granting.manage_tokens
     GET HEAD  /tokens/<name>                                    granting.manage_tokens

@@ -62,8 +62,7 @@ def delegate_names(
     _check_signer(registry, example, signer)
     if not at_once:
         delegation = _settle_first_day(registry, delegation)
-    created = format_timestamp(registry.clock())
-    data = write_delegation(delegation, created=created)
+    data = write_delegation(delegation, created=_find_created(registry, once))
     title = f"Delegation of {delegation.names} to {delegation.resolvers[0].base}"
     return _store(registry, example, data, title, signer, series, by, once)
 
@@ -94,11 +93,18 @@ def revoke_delegation(
     if effective and effective < today:
         raise DelegationMalformed(place="effective", expected=f"today ({today}) or a later day")
     _check_signer(registry, held.delegation.names.example, signer)
-    created = format_timestamp(registry.clock())
     revocation = Revocation(delegation=held.identifier, effective=effective, reason=reason)
-    data = write_revocation(revocation, created=created)
+    data = write_revocation(revocation, created=_find_created(registry, once))
     title = f"End of the delegation {held.identifier}"
     return _store(registry, held.identifier, data, title, signer, "", by, once)
+
+
+def _find_created(registry: Registry, once: str | None) -> str:
+    """The time in a document; empty if the command may be repeated, and must write the same bytes.
+
+    The record has the time in either case.
+    """
+    return "" if once else format_timestamp(registry.clock())
 
 
 def find_held(registry: Registry, name: Identifier) -> HeldDelegation:

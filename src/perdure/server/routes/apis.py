@@ -15,6 +15,7 @@ from perdure.server.apis import (
     capturing,
     changes,
     contents,
+    delegating,
     granting,
     handle_search,
     handles,
@@ -344,6 +345,52 @@ RIGHTS = (
             *_REFUSED,
             errors.MalformedIdentifier,
             errors.InvalidRequest,
+            errors.Conflict,
+            errors.TooLarge,
+            errors.DigestMismatch,
+            errors.Incomplete,
+        ),
+    ),
+    _right_route(
+        methods=("GET", "HEAD"),
+        pattern="/delegations",
+        handler=delegating.list_delegations,
+        operation="listDelegations",
+        text="[delegations](delegations.md) to other resolvers that the caller administers, also "
+        "those that ended or hold later",
+        answers=(
+            AnswerShape(
+                status=200,
+                text="The delegations, the oldest first.",
+                content={JSON: _list_schema("delegations", {"type": "object"})},
+            ),
+        ),
+        problems=_REFUSED,
+    ),
+    _right_route(
+        methods=("POST",),
+        pattern="/delegations",
+        handler=delegating.record_delegation,
+        operation="delegateNames",
+        text='delegates names: `{"names", "to", "role", "how", "protocol", "subseries", '
+        '"first_day", "last_day", "effective", "reason"}`; or ends a delegation: `{"revoke", '
+        '"effective", "reason"}`; with the right `administer` for all of the names',
+        body=BodyShape(
+            text="The delegation, or the name of the one to end.",
+            content={JSON: delegating.RequestedDelegation},
+        ),
+        answers=(
+            AnswerShape(
+                status=201,
+                text="The delegation as it holds now, and the document that says so.",
+                content={JSON: _ENTITY},
+            ),
+        ),
+        problems=(
+            *_REFUSED,
+            errors.MalformedIdentifier,
+            errors.InvalidRequest,
+            errors.NotFound,
             errors.Conflict,
             errors.TooLarge,
             errors.DigestMismatch,
