@@ -13,10 +13,14 @@ import pytest
 from tests.server.conftest import Answer, parse_answers, received
 from tests.server.deployment import OTHER_SERIES, SERIES, Deployment, deployed, today
 
+from perdure.ids import parse
+from perdure.ids.name_set import read_set
 from perdure.model.commands import SaveToken
+from perdure.model.delegations import make_delegation, read_resolver
 from perdure.model.records import Token
 from perdure.policy.tokens import make_token
 from perdure.registry import initialise
+from perdure.upkeep.delegating import delegate_names, revoke_delegation
 
 MINT = f"/pdi://{SERIES}/"
 LETTER = b"To whom it may concern.\r\n"
@@ -150,6 +154,29 @@ def test_a_series_is_fast_as_soon_as_it_is_minted_in(site: Deployment, secret: s
     other = put(secret, TYPE, target=f"/PDI://{fresh}/")  # another spelling: the plain way
     assert [one.status for one in ask(site, other)] == [201]
     assert taken(site) == before + 2
+
+
+def test_only_a_series_that_is_minted_elsewhere_goes_the_plain_way(
+    site: Deployment, secret: str
+) -> None:
+    other = f"statistics.{SERIES}"
+    initialise(site.root, series=(other,))
+
+    def mint(series: str) -> tuple[int, int]:
+        """The status of a mint, and how many were minted without ASGI."""
+        before = taken(site)
+        (answer,) = ask(site, put(secret, TYPE, target=f"/pdi://{series}/"))
+        return answer.status, taken(site) - before
+
+    assert mint(SERIES) == (201, 1)  # the server leads from now on
+    assert mint(other) == (201, 1)
+    elsewhere = (read_resolver("https://pid.example"),)
+    made = make_delegation(read_set(f"pdi://{other}/"), elsewhere, role="authority")
+    receipt = delegate_names(site.registry, made, series=SERIES, at_once=True)
+    assert mint(other) == (307, 0)
+    assert mint(SERIES) == (201, 1)
+    revoke_delegation(site.registry, parse(receipt.identifier))
+    assert mint(other) == (201, 1)
 
 
 def test_a_body_that_comes_later_goes_the_plain_way(site: Deployment, secret: str) -> None:

@@ -26,6 +26,7 @@ from perdure.errors import (
 )
 from perdure.errors.conflicts import TokenNameTaken
 from perdure.errors.credentials import SignatureReused
+from perdure.errors.delegations import AnsweredElsewhere
 from perdure.errors.naming import UnspeakableValue
 from perdure.errors.processes import CommandFailed
 from perdure.model.commands import (
@@ -225,7 +226,7 @@ class Registrar:
 
     def _answer_run(self, common: Mint | str | None, run: Sequence[Command]) -> Sequence[Answer]:
         """Answer commands that share `common`, the result of `numbering.in_common`."""
-        if common is None or self._fence is not None:
+        if common is None or self._is_fenced(run[0]):
             return [self._answer_one(command) for command in run]
         owned, day = self._entering.settings.series, self._entering.day
         books = self._ledger, self._shares
@@ -240,6 +241,17 @@ class Registrar:
                 return [error]
             # A number may be left for some of them.
             return [self._answer_run(common, (one,))[0] for one in run]
+
+    def _is_fenced(self, command: Command) -> bool:
+        """Return True if another resolver assigns the name that a command writes."""
+        if self._fence is None:
+            return False
+        entering = self._entering
+        try:
+            check_written_here(command, entering.settings, entering.day, self._fence)
+        except AnsweredElsewhere:
+            return True
+        return False
 
     def _answer_one(self, command: Command) -> Answer:
         try:

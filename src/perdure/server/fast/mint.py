@@ -107,7 +107,7 @@ class FastMint:
         door = service.registry.door
         if series is None or len(body) > self._longest or not door.is_open:
             return False
-        if self._mints_elsewhere():
+        if self._is_minted_elsewhere(series):
             return False
         usual = self._headers.judge_fields(fields)
         if usual is None:
@@ -141,9 +141,12 @@ class FastMint:
         self._series[target] = series
         return series
 
-    def _mints_elsewhere(self) -> bool:
-        """Return True if other resolvers assign some names; the plain way knows which."""
-        return self._service.registry.delegations.load_index().has_writers
+    def _is_minted_elsewhere(self, series: str) -> bool:
+        """Return True if another resolver assigns the names of today; the plain way says which."""
+        delegations = self._service.registry.delegations
+        if not delegations.load_index().has_writers:
+            return False
+        return delegations.find_minting(series) is not None
 
     def _find_token(self, digest: str, series: str) -> Token | None:
         """Return the token if it may mint in this series. Checked once a second, or on a change."""
