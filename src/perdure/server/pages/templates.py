@@ -16,6 +16,7 @@ import jinja2
 from jinja2.runtime import Context
 
 from perdure.server.pages.languages import load_catalogue, write_number
+from perdure.server.pages.trail import label_steps
 
 
 @jinja2.pass_context
@@ -48,7 +49,11 @@ def _load_environment() -> jinja2.Environment:
     environment.install_gettext_callables(  # type: ignore[attr-defined]
         _translate_text, _translate_count, newstyle=True
     )
-    environment.filters |= {"translate": _translate_word, "number": write_number}
+    environment.filters |= {
+        "label_steps": label_steps,
+        "number": write_number,
+        "translate": _translate_word,
+    }
     return environment
 
 

@@ -43,6 +43,21 @@ def make_set_trail(names: NameSet) -> Trail:
     return [step for step in steps if step[0] != str(names)]
 
 
+def label_steps(trail: Trail) -> list[tuple[str, str, str]]:
+    """Return label, text and address of each step; a label is what a step adds to the one before.
+
+    >>> steps = make_trail(parse("pdi://oma.eop.gov.us/1997/09/01/1.text.1"))
+    >>> [label for label, _, _ in label_steps(steps)]
+    ['pdi://oma.eop.gov.us', '1997', '09', '01']
+    """
+    before, labelled = "", []
+    for text, href in trail:
+        added = text.removeprefix(before)
+        labelled.append((added.rstrip("/") or text, text, href))
+        before = text
+    return labelled
+
+
 def find_page(name: Identifier) -> str:
     """Return the address of the landing page of a name, on this server."""
     return append_question(f"/{spell_path(name)}", "landing")
