@@ -276,3 +276,14 @@ def test_a_plan_is_read_as_it_was_written(depositor: Depositor) -> None:
         found = plan.read_terms(table)
         assert found == terms
         assert list(plan.read_rows(table, found)) == [row]
+
+
+def test_a_text_whose_charset_is_not_recognised_is_told(depositor: Depositor) -> None:
+    """The plan says "what type, charset … and why", and so what it does not know."""
+    depositor.write_file("odd.txt", bytes(range(0x80, 0x100)) * 2)
+    depositor.write_file("plain.txt", "plain\n")
+    rows = depositor.plan()
+    assert pick(rows, "file", "charset", "why") == [
+        ("odd.txt", "", "charset unknown"),
+        ("plain.txt", "us-ascii", ""),
+    ]

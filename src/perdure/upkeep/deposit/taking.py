@@ -116,8 +116,11 @@ def detect_kind(sample: Sample, name: str, language: str) -> FileKind:
         "nothing": "type unknown",
     }[found.source]
     charset = found.charset or ""
+    essence = str(found.media_type.with_charset(None))
+    if not charset and formats.is_text(essence):
+        why = "; ".join(filter(None, (why, "charset unknown")))
     return FileKind(
-        str(found.media_type.with_charset(None)),
+        essence,
         charset,
         formats.make_token(found.media_type, found.charset),
         why,
