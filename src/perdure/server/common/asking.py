@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from perdure.archives.readable import ReadableArchive
-from perdure.errors import Forbidden, MalformedIdentifier, Unauthenticated
+from perdure.errors import Forbidden, MalformedIdentifier, NotFound, Unauthenticated
 from perdure.ids import Identifier
 from perdure.model.queries import Query, Want
 from perdure.reading.guarding import Guard
@@ -175,3 +175,16 @@ def write_choice_fields(region_header: str) -> bytes:
     """Write the names of the request fields by which one of several locations is chosen."""
     names = ("accept", "accept-language", region_header.lower())
     return ", ".join(filter(None, names)).encode()
+
+
+def resolve_open(service: Service, request: Request, name: Identifier) -> Resolved | None:
+    """Resolve a name, or return None if it is closed to the reader or leads nowhere."""
+    try:
+        return resolve_listed(service, request, name)
+    except (Forbidden, Unauthenticated, NotFound):
+        return None
+
+
+def resolve_listed(service: Service, request: Request, name: Identifier) -> Resolved:
+    """Resolve a name for the reader of a request. Raises NotFound, Forbidden, Unauthenticated."""
+    return resolve_query(service, request, make_query(service, request, name))

@@ -21,33 +21,24 @@ import msgspec
 
 from perdure.errors import Forbidden, NotFound, NothingMatches, PartNotSupported, Unauthenticated
 from perdure.errors.delegations import AnsweredElsewhere
-from perdure.errors.naming import PatternNotAllowed
 from perdure.errors.requests import ListNotPaged
 from perdure.ids import Identifier
 from perdure.ids.name_set import NameSet
-from perdure.metadata import load_formats
-from perdure.metadata.citing import join_citations, write_citation
-from perdure.metadata.port import DescribedResource
 from perdure.model.parameters import decode_names
 from perdure.model.queries import Gone, ListingInterval, ListingPage
 from perdure.model.records import IdentifiedRecord, Record
 from perdure.policy.showing import show_to_readers
-from perdure.reading.listing import walk_citable
-from perdure.reading.resolved import Resolved
 from perdure.reading.targets import Question, append_question, spell_path, spell_uri
 from perdure.server.common import asking, elsewhere, lists, logs
 from perdure.server.common.answers import (
     Answer,
-    Fields,
-    join_links,
     make_answer,
-    write_link,
 )
 from perdure.server.common.negotiate import names_first
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.pages.trail import find_page, make_set_trail
-from perdure.server.resource import browsing, metadata
+from perdure.server.resource import bibliographies, browsing
 from perdure.server.resource.describing import make_public_record
 from perdure.server.resource.locating import list_urls
 
@@ -92,7 +83,11 @@ async def _list_known(
     sources: list[str],
 ) -> Answer:
     about = operand if operand is not None else str(names)
-    if names.is_divided and question.verb not in _ANSWERS and not _asks_for_bibliography(question):
+    if (
+        names.is_divided
+        and question.verb not in _ANSWERS
+        and not bibliographies.asks_for_bibliography(question)
+    ):
         return await _list_interval(service, request, names, question, about, sources)
     once = question.verb not in _ANSWERS  # those are about records  # ruling: urn93-duplicates
     page, limit = await _read_page(service, request, names, question, once=once)
@@ -118,8 +113,8 @@ def _write_page(
     damaged = [error.identifier for error in page.damaged]
     if damaged:
         fresh = (b"cache-control", b"no-store")
-    if _asks_for_bibliography(question):
-        return _write_bibliography(service, request, names, page, question, following)
+    if bibliographies.asks_for_bibliography(question):
+        return bibliographies.write_bibliography(service, request, names, page, question, following)
     if question.verb == "info" and not names_first(request.accept, "text/html"):
         return _describe_page(service, request, about, page, fresh, following)
     if question.verb == "locations":
@@ -272,14 +267,8 @@ def _describe_page(
         for one in page.records
     ]
     body = msgspec.json.encode({"about": about, "records": shown, "next": following})
-    fields = (fresh, (b"vary", b"accept"), *_link_following(following))
+    fields = (fresh, (b"vary", b"accept"), *bibliographies.link_following(following))
     return make_answer(HTTPStatus.OK, "application/json", body, *fields)
-
-
-def _link_following(following: str | None) -> Fields:
-    if following is None:
-        return []
-    return join_links((write_link(following, "next"),))
 
 
 def _list_page_urls(service: Service, request: Request, page: ListingPage) -> list[str]:
@@ -287,7 +276,7 @@ def _list_page_urls(service: Service, request: Request, page: ListingPage) -> li
     found: dict[str, None] = {}
     for name in page.identifiers:
         try:
-            urls = list_urls(request, _resolve_name(service, request, name))
+            urls = list_urls(request, asking.resolve_listed(service, request, name))
         except (Forbidden, Unauthenticated):  # closed to this reader
             continue
         if not isinstance(urls, Gone):
@@ -321,7 +310,7 @@ def _list_also(
         return others
     if not asking.is_admitted(service, request, name.resource):
         return ()
-    return tuple(one for one in others if _resolve_open(service, request, one) is not None)
+    return tuple(one for one in others if asking.resolve_open(service, request, one) is not None)
 
 
 def _list_other_names(
@@ -336,73 +325,3 @@ def _list_other_names(
 def write_urn(identifier: Identifier) -> str:
     """Write a name as a URN if its scheme has that form, else as a URI."""
     return spell_uri(identifier) if identifier.urn == str(identifier) else identifier.urn
-
-
-def _asks_for_bibliography(question: Question) -> bool:
-    return question.cite is not None or question.metadata is not None
-
-
-def _write_bibliography(
-    service: Service,
-    request: Request,
-    names: NameSet,
-    page: ListingPage,
-    question: Question,
-    following: str | None,
-) -> Answer:
-    """Answer with a citation of each identifier of a page that was not withdrawn.
-
-    Raises InvalidRequest if the style or the language is unknown, PatternNotAllowed if another
-    format of metadata is requested.
-    """
-    style = _find_style(names, question)
-    language = question.locale or metadata.choose_language(request)
-    cited = walk_citable(names, page, partial(_resolve_open, service, request))
-    texts = [
-        write_citation(_describe_resource(service, request, *one), style, language) for one in cited
-    ]
-    form = load_formats().get(style.removesuffix("-json"))
-    kind = form.media_types[0] if form is not None else f"{metadata.BIBLIOGRAPHY}; charset=utf-8"
-    if form is not None and form.is_text:
-        kind += "; charset=utf-8"
-    if names_first(request.accept, "text/html"):
-        kind = metadata.choose_viewable_type(kind)
-    fields = [
-        (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds),
-        (b"vary", b"accept, accept-language"),
-        (b"content-language", language.encode("ascii", "replace")),
-        (b"content-security-policy", b"default-src 'none'; sandbox"),
-        (b"x-content-type-options", b"nosniff"),
-        *_link_following(following),
-    ]
-    body = join_citations(texts, style).encode()
-    return make_answer(HTTPStatus.OK, kind, body, *fields)
-
-
-def _resolve_open(service: Service, request: Request, name: Identifier) -> Resolved | None:
-    """Resolve a name, or return None if it is closed to the reader or leads nowhere."""
-    try:
-        return _resolve_name(service, request, name)
-    except (Forbidden, Unauthenticated, NotFound):
-        return None
-
-
-def _resolve_name(service: Service, request: Request, name: Identifier) -> Resolved:
-    return asking.resolve_query(service, request, asking.make_query(service, request, name))
-
-
-def _describe_resource(
-    service: Service, request: Request, name: Identifier, resolved: Resolved
-) -> DescribedResource:
-    url = f"{request.base_url}/{spell_path(name)}"
-    return service.registry.documents.describe_resolved(resolved, url)
-
-
-def _find_style(names: NameSet, question: Question) -> str:
-    """Return the style of a bibliography. Raises PatternNotAllowed for other metadata."""
-    if question.cite is not None:
-        return question.cite.lower() or "apa"
-    asked = (question.metadata or "").lower()
-    if asked not in metadata.BIBLIOGRAPHIES:
-        raise PatternNotAllowed(identifier=str(names))
-    return asked
