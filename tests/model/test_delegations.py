@@ -110,6 +110,35 @@ def test_a_revocation_reads_back() -> None:
         delegation=parse(f"{SERIES}2026/11/24/1.jsonld.1"), effective="2027-01-01", reason="moved"
     )
     assert read_delegation(read_assertion(write_revocation(ended))) == ended
+    later = Revocation(delegation=ended.delegation, first_day="1993-07-01")
+    assert read_delegation(read_assertion(write_revocation(later))) == later
+
+
+@pytest.mark.parametrize(
+    ("names", "terms", "first_day", "last_day"),
+    [
+        (SERIES, {}, "1993-07-01", "1993-06-30"),
+        (f"{SERIES}1993/", {}, "1993-01-02", "1993-01-01"),
+        (f"{SERIES}1993/", {}, "1993-12-31", "1993-12-30"),
+        (SERIES, {"first_day": "1993-01-20", "last_day": "2001-01-19"}, "2000-03-01", "2000-02-29"),
+        (SERIES, {"last_day": "2001-01-19"}, "2001-01-20", None),
+        (SERIES, {}, "0001-01-01", None),
+        (SERIES, {"first_day": "1993-01-20"}, "1993-01-20", None),
+        (f"{SERIES}1993/", {}, "1994-01-01", None),
+        (f"{SERIES}1993/", {}, "1993-01-01", None),
+        ("hdl:1839/*", {}, "1993-01-01", None),
+    ],
+)
+def test_a_delegation_loses_the_names_from_a_date_on(
+    names: str, terms: dict[str, str], first_day: str, last_day: str | None
+) -> None:
+    made = delegation(names, **terms)
+    if last_day is None:
+        with pytest.raises(DelegationMalformed) as caught:
+            made.narrow_days(first_day)
+        assert caught.value.place == "first-day"
+    else:
+        assert made.narrow_days(first_day) == delegation(names, **(terms | {"last_day": last_day}))
 
 
 @pytest.mark.parametrize(
@@ -236,6 +265,17 @@ def test_resolvers_are_limited_and_in_the_order_of_their_priorities() -> None:
         (
             {
                 "body": {"type": "pd:Revocation", "pd:effective": "soon"},
+                "target": f"{SERIES}2026/11/24/1.jsonld.1",
+            },
+            "effective",
+        ),
+        (
+            {
+                "body": {
+                    "type": "pd:Revocation",
+                    "pd:effective": "2027-01-01",
+                    "pd:firstDay": "1993-07-01",
+                },
                 "target": f"{SERIES}2026/11/24/1.jsonld.1",
             },
             "effective",

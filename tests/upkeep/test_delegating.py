@@ -155,3 +155,33 @@ def test_a_repetition_with_the_same_key_records_nothing_more(desk: Desk) -> None
     again = revoke_delegation(desk.registry, parse(first.identifier), once="b")
     assert again.identifier == ended.identifier
     assert desk.registry.head() == head
+
+
+def test_a_delegation_ends_for_later_dates_only(desk: Desk) -> None:
+    """ "revocable for the days to come" """
+    first = delegate_names(desk.registry, make())
+    revoke_delegation(desk.registry, parse(first.identifier), first_day="1993-07-01")
+    assert find_base(desk, f"{OLD}06/30/1") != ""
+    assert find_base(desk, f"{OLD}07/01/1") == ""
+    revoke_delegation(desk.registry, parse(first.identifier), first_day="1993-02-01")
+    assert find_base(desk, f"{OLD}02/01/1") == ""
+    assert find_base(desk, f"{OLD}01/31/1") != ""
+    with pytest.raises(DelegationMalformed, match="after 1993-01-01"):
+        revoke_delegation(desk.registry, parse(first.identifier), first_day="1994-01-01")
+    with Registry(desk.root, clock=desk.clock) as again:  # as documents say, not memory
+        (held,) = again.delegations.list_all()
+        assert held.delegation.last_day == "1993-01-31"
+    revoke_delegation(desk.registry, parse(first.identifier))
+    assert find_base(desk, f"{OLD}01/31/1") == ""
+
+
+def test_names_of_today_are_not_taken_back(desk: Desk) -> None:
+    """Of which the other resolver has given some: two would give the same numbers."""
+    desk.clock.set("2026-11-21T12:00:00")
+    made = make(f"pdi://{SERIES}/", role="authority")
+    first = parse(delegate_names(desk.registry, made, at_once=True).identifier)
+    for day, effective in (("2026-11-21", ""), ("2026-12-01", "2026-12-01"), ("2026-02-30", "")):
+        with pytest.raises(DelegationMalformed):
+            revoke_delegation(desk.registry, first, first_day=day, effective=effective)
+    name = f"pdi://{SERIES}/2026/12/01/"
+    assert find_base(desk, name) != ""

@@ -146,6 +146,12 @@ def delegate(
     help="The first day, in UTC, on which it holds no more. Default: today.",
 )
 @click.option(
+    "--first-day",
+    metavar="DAY",
+    default="",
+    help="End it only for the names from this date on, at once; those before stay delegated.",
+)
+@click.option(
     "--abandon",
     is_flag=True,
     help="End a hand-over that the successor never took over, and never will.",
@@ -157,6 +163,7 @@ def delegate(
 def undelegate(
     identifier: Identifier,
     effective: str,
+    first_day: str,
     abandon: bool,
     reason: str,
     key: Path | None,
@@ -177,6 +184,7 @@ def undelegate(
             registry,
             identifier,
             effective=effective,
+            first_day=first_day,
             reason=reason,
             is_abandoned=abandon,
             signer=signer,

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import date
+from datetime import date, timedelta
 from typing import Any, Literal, get_args
 
 import msgspec
@@ -93,6 +93,22 @@ class Delegation(msgspec.Struct, frozen=True, kw_only=True):
         """True if it precedes the records that are still here."""
         return self.role == "successor"
 
+    def narrow_days(self, first_day: str) -> Delegation:
+        """Return the delegation without the names from a date on.
+
+        Raises DelegationMalformed if it has no names before that date, none from it on, or names
+        without dates.
+        """
+        if not scheme_of(self.names.example).has_patterns:
+            raise DelegationMalformed(place="first-day", expected="missing, as names have no dates")
+        first, last = _find_days(self.names.example)  # `1993-00-00` to `1993-99-99`, of a year
+        first = max(first.replace("-00", "-01"), self.first_day, date.min.isoformat())
+        if not first < first_day <= min(last, self.last_day or _DUSK):
+            expected = f"a day of the delegation after {first}"
+            raise DelegationMalformed(place="first-day", expected=expected)
+        before = date.fromisoformat(first_day) - timedelta(days=1)
+        return msgspec.structs.replace(self, last_day=before.isoformat())
+
     def covers(self, name: Identifier) -> bool:
         """Return True if everything that a name, an interval or a pattern names is delegated."""
         if not self.names.contains(name) and not self._covers_below(name):
@@ -132,6 +148,8 @@ class Revocation(msgspec.Struct, frozen=True, kw_only=True):
     delegation: Identifier
     effective: str = ""
     """The first day, in UTC, on which the delegation holds no more; empty: that of its record."""
+    first_day: str = ""
+    """If stated, only names from this date on are no longer delegated, from its record on."""
     reason: str = ""
 
 
@@ -305,9 +323,13 @@ def _read_revocation(iri: str, body: Mapping[str, Any]) -> Revocation:
         ended = parse(iri)
     except PerdureError:
         raise DelegationMalformed(place="target", expected="the name of a delegation") from None
-    effective = _read_text(body, "effective")
+    effective, first_day = _read_text(body, "effective"), _read_text(body, "firstDay")
     check_day("effective", effective)
-    return Revocation(delegation=ended, effective=effective, reason=_read_text(body, "reason"))
+    check_day("first-day", first_day)
+    if effective and first_day:
+        raise DelegationMalformed(place="effective", expected="missing, if first-day is stated")
+    reason = _read_text(body, "reason")
+    return Revocation(delegation=ended, effective=effective, first_day=first_day, reason=reason)
 
 
 def _read_resolver_object(given: object) -> Resolver:
@@ -365,6 +387,7 @@ def write_revocation(revocation: Revocation, *, creator: str = "", created: str 
     body = {
         "type": f"{_PREFIX}Revocation",
         "pd:effective": revocation.effective,
+        "pd:firstDay": revocation.first_day,
         "pd:reason": revocation.reason,
     }
     return _write_document(str(revocation.delegation), body, creator, created)

@@ -20,7 +20,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from perdure.errors import Corrupt, PerdureError
-from perdure.errors.delegations import AnsweredElsewhere
+from perdure.errors.delegations import AnsweredElsewhere, DelegationMalformed
 from perdure.ids import Identifier, parse
 from perdure.ids.name_set import NameSet
 from perdure.model.assertions import Assertion, read_assertion
@@ -249,7 +249,7 @@ class Delegations:
             for order, one in enumerate(sorted(said, key=lambda one: one.order))
             if isinstance(one.said, Delegation)
         }
-        for one in said:
+        for one in sorted(said, key=lambda one: one.order):
             _end_delegations(numbered, one)
         return iter(numbered.values())
 
@@ -289,7 +289,9 @@ def _end_delegations(numbered: dict[str, HeldDelegation], end: _Document) -> Non
     """Note the day on which a revocation, or a retraction by the same actor, ends delegations."""
     said, day = end.said, end.at[:10]
     ended: tuple[Identifier, ...] = ()
-    if isinstance(said, Revocation):
+    if isinstance(said, Revocation) and said.first_day:
+        _narrow_delegation(numbered, said)
+    elif isinstance(said, Revocation):
         ended, day = (said.delegation,), said.effective or day
     elif isinstance(said, Assertion):
         ended = tuple(one for one in said.about if said.retracts(one))
@@ -301,6 +303,15 @@ def _end_delegations(numbered: dict[str, HeldDelegation], end: _Document) -> Non
             continue
         if not held.ended or day < held.ended:
             numbered[one.key] = replace(held, ended=day, ended_by=end.identifier)
+
+
+def _narrow_delegation(numbered: dict[str, HeldDelegation], said: Revocation) -> None:
+    """Leave out the names of later dates, unless they are left out already."""
+    held = numbered.get(said.delegation.key)
+    if held is not None and said.delegation.matches(held.identifier):
+        with suppress(DelegationMalformed):
+            narrowed = held.delegation.narrow_days(said.first_day)
+            numbered[said.delegation.key] = replace(held, delegation=narrowed)
 
 
 def make_error(held: HeldDelegation, name: Identifier) -> AnsweredElsewhere:

@@ -72,6 +72,7 @@ def revoke_delegation(
     name: Identifier,
     *,
     effective: str = "",
+    first_day: str = "",
     reason: str = "",
     is_abandoned: bool = False,
     signer: Signer | None = None,
@@ -80,10 +81,11 @@ def revoke_delegation(
 ) -> Receipt:
     """End a delegation from a day on, by default from today. What was before stays as it is.
 
+    `first_day`: only for names from this date on, at once.
     `is_abandoned`: a hand-over that the successor never took over.
 
-    Raises NotADelegation, HandOverFinal, DelegationMalformed if the day is past, or as
-    `delegate_names`.
+    Raises NotADelegation, HandOverFinal, DelegationMalformed if the day is past, if both days are
+    stated, or if names of today that others assign would be assigned here, or as `delegate_names`.
     """
     held = find_held(registry, name)
     if not is_abandoned and registry.delegations.find_act(held.identifier) is not None:
@@ -92,11 +94,27 @@ def revoke_delegation(
     today = registry.delegations.today
     if effective and effective < today:
         raise DelegationMalformed(place="effective", expected=f"today ({today}) or a later day")
+    if first_day:
+        _check_narrowing(held, first_day, effective, today)
     _check_signer(registry, held.delegation.names.example, signer)
-    revocation = Revocation(delegation=held.identifier, effective=effective, reason=reason)
+    revocation = Revocation(
+        delegation=held.identifier, effective=effective, first_day=first_day, reason=reason
+    )
     data = write_revocation(revocation, created=_find_created(registry, once))
     title = f"End of the delegation {held.identifier}"
     return _store(registry, held.identifier, data, title, signer, "", by, once)
+
+
+def _check_narrowing(held: HeldDelegation, first_day: str, effective: str, today: str) -> None:
+    """Raise DelegationMalformed unless a delegation can end for the names from a date on."""
+    check_day("first-day", first_day)
+    if effective:
+        raise DelegationMalformed(place="effective", expected="missing, if first-day is stated")
+    if held.delegation.writes and first_day <= today:
+        raise DelegationMalformed(
+            place="first-day", expected=f"a day after {today}, of which names are given elsewhere"
+        )
+    held.delegation.narrow_days(first_day)
 
 
 def _find_created(registry: Registry, once: str | None) -> str:

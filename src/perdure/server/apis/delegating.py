@@ -130,6 +130,7 @@ def _end_delegation(
         service.registry,
         held.identifier,
         effective=asked.effective,
+        first_day=asked.first_day,
         reason=asked.reason,
         by=chain[0].name,
         once=once,
