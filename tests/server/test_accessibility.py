@@ -23,9 +23,11 @@ import pytest
 from tests.server.browser import Browser, run_browser
 from tests.server.deployment import Deployment, resource, text
 from tests.server.test_depositing import sign_in
+from tests.server.test_members import document
 
 from perdure.ids import parse
 from perdure.model.about import About, Agent, DescriptionText
+from perdure.model.collection import CollectionMember
 from perdure.model.commands import Describe, Withdraw
 from perdure.server import pages
 
@@ -73,12 +75,20 @@ def addresses(site: Deployment) -> dict[str, str]:
     gone = site.mint(text(b"x"))
     site.do(Withdraw(identifier=parse(resource(gone)), reason="The author wished it."))
     located = site.bind("hdl:21.T14999/located", "https://far.example/1")
+    corpus = site.mint(
+        document(
+            CollectionMember(identifier=letter, title="A letter", note="The first."),
+            CollectionMember(identifier=resource(gone)),
+            CollectionMember(identifier="hdl:21.T14999/elsewhere"),
+        )
+    )
     day = resource(letter).rpartition("/")[0]
     month = day.rpartition("/")[0]
     while b"settled" not in site.get("/search?q=herons", HTML).body:
         time.sleep(0.1)  # until the search index has the letter
     return {
         "start": "/",
+        "collection": f"/{corpus}?members",
         "landing": f"/{letter}?landing",
         "part": f"/{letter}%23char=0,9",
         "elsewhere": f"/{located}?landing",

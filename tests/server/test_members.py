@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 
@@ -11,7 +12,7 @@ from tests.server.deployment import Deployment, text
 from perdure.ids import parse
 from perdure.model import collection as members
 from perdure.model.collection import Collection, CollectionMember
-from perdure.model.commands import Content, Register
+from perdure.model.commands import Content, Register, Withdraw
 from perdure.upkeep.collection import forms
 
 LETTER = b"To whom it may concern\r\n"
@@ -231,3 +232,26 @@ def test_numbers_stay_in_a_version(site: Deployment, letter: str) -> None:
     second = site.commit(first.rsplit(".", 2)[0], newer)
     assert site.get(f"/{first}%23member=1").headers["location"].endswith("1/1")
     assert site.get(f"/{second}%23member=1").headers["location"].endswith("1/2")
+
+
+def test_the_page_says_what_is_known_of_each_member(site: Deployment) -> None:
+    gone = site.mint(text(b"soon gone"))
+    site.do(Withdraw(identifier=parse(gone.rsplit(".", 2)[0]), reason="It was wrong."))
+    here = site.mint(text(LETTER))
+    others = [f"hdl:1839/00-{number:04}" for number in range(61)]
+    names = [here, f"{here}#char=3,7", gone, *others]
+    corpus = site.mint(document(*(CollectionMember(identifier=one) for one in names)))
+    answer = site.get(f"/{corpus}?members", "Accept: text/html")
+    page = answer.body.decode()
+    states = re.findall(r'<span class="state">([^<]*)</span>', page)
+    assert states[:4] == ["held", "held", "withdrawn", "elsewhere"]
+    assert len(states) == 50
+    assert "soon gone" not in page
+    assert f'href="{site.base}/{corpus}?bytes" download' in page
+    assert site.get(f"/{corpus}?bytes").body.startswith(b"{")
+    assert "immutable" not in answer.headers["cache-control"]
+    more = re.search(r'rel="next" href="([^"]+)"', page)
+    assert more
+    rest = site.get(html.unescape(more[1]).removeprefix(site.base), "Accept: text/html")
+    assert len(re.findall(r'<li value="', rest.body.decode())) == 14
+    assert b'<li value="51"' in rest.body

@@ -58,6 +58,8 @@ PROBLEMS = (
     "Unknown scheme",
 )
 """The titles of problems that readers meet; those of writers and operators remain English."""
+ELSEWHERE = ("elsewhere", "not a known identifier")
+"""The states of members of a collection that have no record here."""
 MEMBERS = ("asked", "contact", "identifier", "offered", "reason", "versions")
 """Names of members of problems."""
 
@@ -78,5 +80,5 @@ DESK = ("Deposit", "Proposals", "Tokens", "Operation", "valid", "expired", "ende
 def list_words() -> Iterator[str]:
     """List all words, each once."""
     groups = (STATUSES, HEALTH, FACTS, SIGNATURES, CITATIONS, SCOPES, CAPTURES, COVERAGES, MONTHS)
-    more = (OPERATION, DESK, FACETS, KINDS, PLACES, LOCATION, PROBLEMS, MEMBERS)
+    more = (ELSEWHERE, OPERATION, DESK, FACETS, KINDS, PLACES, LOCATION, PROBLEMS, MEMBERS)
     yield from dict.fromkeys(chain(*groups, *more))

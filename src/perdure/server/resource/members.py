@@ -9,7 +9,10 @@ A member is looked up here if its identifier is registered here or its scheme is
 others go to the public resolver of their scheme. A client that prefers JSON gets the entry instead,
 exactly as in the document. In JSON and HTML lists, every member has its own identifier and an
 address at this resolver, made of the collection's identifier and `member=`; both persist.
-The text, CSV and Turtle forms are those that `perdure collection make` reads.
+The text, CSV and Turtle forms are those that `perdure collection make` reads. The page for people
+also shows the state of each member now: that of its record here, as every list shows it, or the
+verdict on a PWID. No bytes are read, and no other resolver is asked: the check of a collection on
+the command line does that.
 
 What must stay true: redirects go only to identifiers that parse, and only to this resolver or to
 those in `PUBLIC`; a list of any size costs one decoding of the document and one page of output.
@@ -22,13 +25,21 @@ from urllib.parse import quote as escape
 
 import msgspec
 
-from perdure.errors import InvalidMetadata, NotAcceptable, PartNotFound
+from perdure.archives.pwid import answering
+from perdure.errors import (
+    InvalidMetadata,
+    NotAcceptable,
+    NotCaptured,
+    PartNotFound,
+    PerdureError,
+)
 from perdure.errors.damage import CollectionDamaged
 from perdure.errors.requests import CursorNotNumber
 from perdure.errors.root import count_things
 from perdure.extractors.members import find_entry, read_collection
 from perdure.extractors.port import Source
 from perdure.ids import Identifier, parse
+from perdure.ids.pwid import Pwid
 from perdure.ids.urls import find_public_address
 from perdure.model import collection as members
 from perdure.model.collection import Collection, CollectionMember
@@ -45,7 +56,7 @@ from perdure.reading.targets import (
     spell_path,
 )
 from perdure.server import pages
-from perdure.server.common import problems
+from perdure.server.common import asking, problems
 from perdure.server.common.answers import (
     Answer,
     Fields,
@@ -56,12 +67,13 @@ from perdure.server.common.answers import (
     write_link,
 )
 from perdure.server.common.conditions import has_already
+from perdure.server.common.lists import EntryFacts
 from perdure.server.common.negotiate import choose_type, names_first, prefers_types
 from perdure.server.common.redirects import make_redirect
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.pages.trail import make_trail
-from perdure.server.resource import held
+from perdure.server.resource import browsing, held
 from perdure.upkeep.collection import forms
 
 LINKSET = "application/linkset+json"
@@ -70,6 +82,7 @@ OFFERS = ("application/json", "text/html", "text/uri-list", "text/plain", LINKSE
 _FORMS = {"text/plain": "text", "text/csv": "csv", "text/turtle": "turtle"}
 _JSON = ("application/json", members.MEDIA_TYPE)
 _MOST = 10_000
+_MOST_ON_PAGE = 50
 
 
 async def lead_to_member(
@@ -154,14 +167,13 @@ async def list_members(
         raise NotAcceptable(
             identifier=str(identifier), asked=members.MEDIA_TYPE, offered=("no collection",)
         )
-    most = service.settings.page_size if kind in {"text/html", "text/turtle"} else _MOST
+    most = service.settings.page_size if kind == "text/turtle" else _MOST
+    if kind == "text/html":
+        most = min(service.settings.page_size, _MOST_ON_PAGE)
     limit = min(question.limit or service.settings.page_size, most)
     start = _read_start(question.cursor)
     tag = f'"{step.representation.sha512[:40]}-{start}-{limit}-{kind.partition("/")[2]}"'.encode()
-    if kind == "text/html":
-        tag = pages.tag_page(tag, request.frame)
     fields: Fields = [
-        (b"etag", tag),
         (
             b"content-location",
             escape_uri(f"{spell_path(step.identifier)}?members&{_write_page_query(start, limit)}"),
@@ -169,14 +181,16 @@ async def list_members(
         (b"vary", pages.VARY if kind == "text/html" else b"accept"),
         (
             b"cache-control",
-            held.write_lifetime(service.settings, pinned=step.pinned),
+            held.write_lifetime(service.settings, pinned=step.pinned and kind != "text/html"),
         ),
     ]
-    if has_already(request, tag):
-        return make_empty_answer(HTTPStatus.NOT_MODIFIED, *fields)
+    if kind != "text/html":  # a page shows the states of members, which change
+        fields.append((b"etag", tag))
+        if has_already(request, tag):
+            return make_empty_answer(HTTPStatus.NOT_MODIFIED, *fields)
     source = service.registry.documents.open_source(step.identifier, step.representation)
     body, following = await service.run_cutter(
-        _render_page, request.frame, source, step.identifier, request.base_url, kind, start, limit
+        _render_page, service, request, source, step.identifier, kind, start, limit
     )
     if following is not None:
         fields += join_links((b'<%s>; rel="next"' % escape_uri(following),))
@@ -199,15 +213,16 @@ def _write_page_query(start: int, limit: int) -> str:
 
 
 def _render_page(
-    frame: pages.PageFrame,
+    service: Service,
+    request: Request,
     source: Source,
     whole: Identifier,
-    base: str,
     kind: str,
     start: int,
     limit: int,
 ) -> tuple[bytes, str | None]:
     """Write a page of the list. Return it with the address of the next page."""
+    base = request.base_url
     try:
         if kind == "application/json":
             return _write_json(read_collection(source), whole, base, start, limit)
@@ -221,12 +236,16 @@ def _render_page(
     match kind:
         case "text/html":
             body = pages.render_page(
-                frame,
+                request.frame,
                 "members.html",
                 collection=collection,
                 identifier=str(whole),
                 page=append_question(f"{base}/{spell_path(whole)}", "landing"),
-                rows=[(number, href, one.title or one.name, one) for number, href, one in rows],
+                rows=[
+                    (number, href, one, _describe_member(service, request, one.identifier))
+                    for number, href, one in rows
+                ],
+                document=f"{base}/{append_question(spell_path(whole), 'bytes')}",
                 following=following,
                 trail=make_trail(whole),
             )
@@ -242,6 +261,28 @@ def _render_page(
             ]
             body = b"\r\n".join(uris)
     return body, following
+
+
+def _describe_member(service: Service, request: Request, text: str) -> EntryFacts:
+    """Describe a member by its record or capture here, as far as its reader may know it."""
+    try:
+        name = parse(text).whole
+    except PerdureError:
+        return EntryFacts(state="not a known identifier")
+    record = service.find_record(name)
+    if record is not None:
+        return browsing.describe_entry(service, request, name, record)
+    if isinstance(name, Pwid) and answering.is_ours(service.settings, name):
+        if not service.serves_captures():
+            return EntryFacts(state="closed")
+        archive = asking.read_archive(service, request)
+        try:
+            return EntryFacts(state=answering.answer_locally(archive, name, nearest=False).sentence)
+        except NotCaptured as error:
+            return EntryFacts(state=error.verdict)
+        except PerdureError:  # taken down, or not for this reader
+            return EntryFacts(state="closed")
+    return EntryFacts(state="elsewhere")
 
 
 def _write_form(
