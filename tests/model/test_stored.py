@@ -127,9 +127,9 @@ LINES = st.builds(
 @given(st.lists(LINES | st.text()))
 def test_locations_are_split_together_as_they_are_alone(texts: list[str]) -> None:
     uris = stored.split_only_locations(texts)
-    if uris is not None and len(uris) == len(texts):
-        split = [stored.split_location_line(text) for text in texts]
-        assert [one and one[1:] for one in split] == [["-", "-", uri] for uri in uris]
+    if uris is not None:
+        alone = [stored.read_only_location(text) for text in texts]
+        assert [one and one[1].uri for one in alone] == uris
 
 
 def test_locations_of_one_page() -> None:
@@ -138,8 +138,26 @@ def test_locations_of_one_page() -> None:
         "https://a.example/1",
         "https://a.example/ - - ",
     ]
-    for other in ("{}", "=2026-11-21T05:13:46Z - - ", "2026-11-21T05:13:46Z 1 - - - a:b"):
+    for other in ("{}", "=2026-11-21T05:13:46Z - - ", "2026-11-21T05:13:46Z x - a:b", "", "x - -"):
         assert stored.split_only_locations([line.format(1), other]) is None
+        assert stored.split_only_locations([other, line.format(1)]) is None
+
+
+def test_locations_of_one_page_may_be_of_versions_and_formats() -> None:
+    lines = [
+        f"2026-11-21T05:13:4{second}Z {version} {format} https://a.example/b c"
+        for second in (6, 7)
+        for version in ("-", "1", "22")
+        for format in ("-", "html")
+    ]
+    assert stored.split_only_locations(lines) == ["https://a.example/b c"] * len(lines)
+    for line in lines:
+        assert stored.split_only_locations([line, line]) == ["https://a.example/b c"] * 2
+    assert stored.split_only_locations(["2026-11-21T05:13:46Z - - "]) == [""]
+    assert stored.split_only_locations([lines[0] + "\n" + lines[0]]) == [
+        "https://a.example/b c\n" + lines[0]
+    ]
+    assert stored.split_only_locations([]) == []
 
 
 def test_a_short_line_tells_its_reference() -> None:

@@ -401,9 +401,25 @@ def test_the_short_way_and_the_long_way_find_the_same(
     assert bool(short) == is_damaged
 
 
-def test_a_reference_that_a_page_of_locations_lost(desk: Desk) -> None:
+@pytest.mark.parametrize("version", [None, 1])
+def test_a_page_of_locations_is_checked_as_a_whole(
+    desk: Desk, version: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if they are the locations of a version and a format, as those of most imports."""
     for number in range(1, 11):
-        bound = Location(uri=f"https://a.example/{number % 9}")
+        bound = Location(
+            uri=f"https://a.example/{number}", version=version, format="html" if version else None
+        )
+        desk.register(f"pdi://nara.gov.us/1997/09/01/{number}", locations=(bound,))
+    desk.registry.close()
+    monkeypatch.setattr(full_audit._Audit, "_accept_line", None)
+    assert problems(desk.root) == []
+
+
+@pytest.mark.parametrize("version", [None, 1])
+def test_a_reference_that_a_page_of_locations_lost(desk: Desk, version: int | None) -> None:
+    for number in range(1, 11):
+        bound = Location(uri=f"https://a.example/{number % 9}", version=version)
         desk.register(f"pdi://nara.gov.us/1997/09/01/{number}", locations=(bound,))
     desk.registry.close()
     assert problems(desk.root) == []
