@@ -13,6 +13,7 @@ import contextlib
 import os
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -20,9 +21,10 @@ from typing import TYPE_CHECKING, Self
 
 from perdure import settings as setting
 from perdure.errors.changes import MalformedMark
-from perdure.errors.configuring import StoreUnknown
+from perdure.errors.configuring import StoreIsFixed, StoreUnknown
 from perdure.model.changes import ChainHead, Change, ChangeMark, parse_mark
 from perdure.model.queries import PUBLIC_READER, Reader
+from perdure.model.store_addresses import find_store_name, hide_password
 from perdure.model.timestamps import format_timestamp
 from perdure.plugins import choose_point, load_point, select_points
 from perdure.plugins.points import PluginPoint
@@ -71,11 +73,13 @@ def utc_now() -> datetime:
 
 
 def load_store(name: str, points: Iterable[PluginPoint] | None = None) -> Store:
-    """Load the store with this name: `sqlite`, or one from another package.
+    """Load the store with this name or at this address: `sqlite`, `postgresql://…`, or another one.
 
-    Raises BadSettings if no store has this name, or if it cannot be loaded.
+    The value of an entry point is called with the address, or without arguments if there is only a
+    name. Raises BadSettings if no store has this name, or if it cannot be loaded.
     """
-    made: Store = load_point(_find_entry("store", name, points or STORES), call=True)
+    point = _find_entry("store", find_store_name(name), points or STORES)
+    made: Store = load_point(point)(name) if "://" in name else load_point(point, call=True)
     return made
 
 
@@ -98,8 +102,10 @@ def _find_entry(setting: str, name: str, points: Iterable[PluginPoint] | str) ->
     return chosen
 
 
-def initialise(root: Path, **authorities: tuple[str, ...]) -> Settings:
+def initialise(root: Path, *, store_name: str = "", **authorities: tuple[str, ...]) -> Settings:
     """Create a registry in a directory, or add authorities to the existing one.
+
+    `store_name` is the setting `store` of a new one.
 
     Raises BadSettings for an invalid authority, InvalidRequest for a series in which nothing could
     be minted, or StorageFailed if the disk refuses to write.
@@ -109,6 +115,10 @@ def initialise(root: Path, **authorities: tuple[str, ...]) -> Settings:
     check_directory(root, *DIRECTORIES)
     is_new = not (root / setting.FILE).exists()
     current = Settings() if is_new else setting.load_settings(root, {})
+    if store_name and store_name != current.store:
+        if not is_new:
+            raise StoreIsFixed(setting="store", value=hide_password(store_name))
+        current = replace(current, store=store_name)
     grown = setting.add_authorities(current, **authorities)
     for series in grown.series[len(current.series) :]:
         check_series(series, grown.series)

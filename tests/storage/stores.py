@@ -8,17 +8,46 @@ from pathlib import Path
 from typing import Protocol
 
 from tests.conftest import Clock, Desk
+from tests.storage.postgresql_server import make_address
 
 from perdure.registry import Registry
 from perdure.storage.byte_ports import Bytes
 from perdure.storage.ports import Store
+from perdure.storage.postgresql import store as registries
+from perdure.storage.postgresql.addresses import Address, parse_address
+from perdure.storage.postgresql.journal import PostgresqlJournal
 from perdure.storage.segments.directory import find_path
 from perdure.storage.segments.store import Segments
 from perdure.storage.sqlite.store import SqliteStore
 from perdure.testing.memory_bytes import MemoryByteStore
 from perdure.testing.stores import MemoryStore
 
-STORES: list[Callable[[], Store]] = [SqliteStore, MemoryStore]
+
+
+class PostgresqlStore(registries.PostgresqlStore):
+    """A registry in PostgreSQL for each directory. The clocks of the tests count."""
+
+    def __init__(self) -> None:
+        super().__init__(make_address())
+        self._addresses: dict[Path, Address] = {}
+
+    def find_address(self, root: Path) -> Address:
+        if root not in self._addresses:
+            self._addresses[root] = parse_address(make_address())
+        return self._addresses[root]
+
+    def open_journal(self, root: Path) -> PostgresqlJournal:
+        return JournalOnTestTime(self.find_address(root))
+
+
+class JournalOnTestTime(PostgresqlJournal):
+    """A journal whose batches have the time of the tests."""
+
+    def read_time(self) -> None:
+        """The clock of this machine counts."""
+
+
+STORES: list[Callable[[], Store]] = [SqliteStore, MemoryStore, PostgresqlStore]
 
 
 class ByteStore(Protocol):

@@ -41,12 +41,20 @@ _NO_BASE_URL = (
     metavar="PREFIX",
     help="Prefix of the Handle System that is homed here, such as 21.T14999.",
 )
+@click.option(
+    "--store",
+    metavar="STORE",
+    default="",
+    help="Store of the records of a new registry: sqlite, or the address of a PostgreSQL database "
+    "(postgresql://USER@HOST/DATABASE).",
+)
 def init(
     directory: Path | None,
     series: tuple[str, ...],
     naming_authority: tuple[str, ...],
     shoulder: tuple[str, ...],
     handle_prefix: tuple[str, ...],
+    store: str,
 ) -> None:
     """Make a registry in DIRECTORY, or add series and prefixes to an existing one."""
     from perdure.registry import initialise
@@ -54,6 +62,7 @@ def init(
     root = directory or here().root
     settings = initialise(
         root,
+        store_name=store,
         series=series,
         naming_authorities=naming_authority,
         shoulders=shoulder,

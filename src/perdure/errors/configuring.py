@@ -146,6 +146,16 @@ class StoreUnknown(BadSettings):
         return f"no store has this name; installed: {', '.join(self.installed) or 'none'}"
 
 
+class StoreAddressMalformed(FaultQuoted, BadSettings):
+    """The address of a store cannot be read; `value` is the address without its password."""
+
+
+class StoreIsFixed(BadSettings):
+    """The store of a registry that exists cannot be chosen anew."""
+
+    reason = "this registry has another store already; choose it only for a new directory"
+
+
 class PluginUnusable(FaultQuoted, BadSettings):
     """A plug-in cannot be loaded; `fault` quotes the plug-in or its loader."""
 

@@ -216,6 +216,16 @@ class RowAltered(Corrupt):
         return self.file
 
 
+class IndexInvalid(Corrupt):
+    """An index of a database is not valid: rows can be missing from it."""
+
+    identifier: str
+    """Its name."""
+    where = "the database"
+    promised = "a valid index"
+    found = "one that the server does not use; run REINDEX"
+
+
 class KeyUnreadable(FaultFound):
     """The key of a record does not make a name; `fault` says why."""
 

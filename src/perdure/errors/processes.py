@@ -143,6 +143,57 @@ class DatabaseMissing(Unavailable):
         return f"{self.missing} is missing"
 
 
+class DatabaseUnreachable(FaultQuoted, Unavailable):
+    """The database server that has the records does not answer; `fault` quotes the driver."""
+
+    address: str
+    """Its address, without the password."""
+
+    @property
+    def what(self) -> str:
+        return f"the registry in {self.address}"
+
+
+class RegistryNotInDatabase(Unavailable):
+    """The database has no registry."""
+
+    address: str
+    schema: str
+
+    @property
+    def what(self) -> str:
+        return f"the registry in {self.address}"
+
+    @property
+    def reason(self) -> str:
+        return f"the schema {self.schema} has no tables of a registry, or this role may not use it"
+
+    mend = "create the registry with 'perdure init --store ADDRESS', or correct the setting store"
+
+
+class DatabaseUnfit(FaultQuoted, Unavailable):
+    """A database cannot have a registry; `fault` says why."""
+
+    address: str
+    mend: str | None = None
+
+    @property
+    def what(self) -> str:
+        return f"a registry in {self.address}"
+
+
+class NotOfThisStore(Unavailable):
+    """The store of the records leaves a task to other programs."""
+
+    task: str
+    mend: str | None = None
+    reason = "the store of the records does not do it"
+
+    @property
+    def what(self) -> str:
+        return self.task
+
+
 class ChangedMeanwhile(Unavailable):
     """The files change faster than perdure can copy them."""
 

@@ -52,7 +52,6 @@ from perdure.server.protocol.limits import ClientLimits
 from perdure.server.protocol.sendfile import offer_sender
 from perdure.server.resource.metadata import list_types
 from perdure.settings import Settings
-from perdure.storage.generation import Generation
 from perdure.upkeep import indexing
 from perdure.upkeep.children import run_command
 from perdure.upkeep.forgetting import forget_withdrawn
@@ -93,7 +92,7 @@ class Worker:
         self._registry = Registry(root)
         forget_withdrawn(self._registry)
         self._registry.parts.check_extractors()
-        self._generation = Generation(root)
+        self._generation = self._registry.records.open_counter()
         self._registry.delegations.watch_revisions(lambda: self._generation.revision_count)
         bearers = Bearers(self._registry.records, self._generation)
         health = Health(root)
@@ -326,7 +325,7 @@ def run(
     Unavailable if the registry is damaged or has the format of a later release, OSError if this
     process may not write to the directory.
     """
-    with Registry(root) as registry, Generation(root):  # each worker opens both
+    with Registry(root) as registry, registry.records.open_counter():  # each worker opens both
         settings, signs = registry.settings, registry.fence.list_signs()
         registry.records.open_lookup()  # else each worker would fail after it was started
     number = workers or settings.workers or count_workers()

@@ -303,7 +303,9 @@ class Settings:
         1000, "identifiers per page of a listing", limit_range(1, 100_000)
     )
     store: str = _define_setting(
-        "sqlite", "store of the records: sqlite, or one from another package"
+        "sqlite",
+        "store of the records: sqlite, the address of a PostgreSQL database "
+        "(postgresql://user@host/database), or one from another package",
     )
     bytes: str = _define_setting(
         "segments", "store of the bytes: segments, or one from another package"

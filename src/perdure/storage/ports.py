@@ -1,9 +1,9 @@
 """The ports of records: small protocols that a store of records implements.
 
-To keep the records elsewhere (in a database server, say), write a package that offers a `Store`,
-register it as an entry point in the group `perdure.stores`, and choose it with the setting `store`.
-No existing file is edited. The contract tests in `tests/storage` check what each port promises.
-`perdure.storage.byte_ports` has the port of bytes.
+To keep the records elsewhere, write a package that offers a `Store`, register it as an entry point
+in the group `perdure.stores`, and choose it with the setting `store`: by its name, or by an address
+that begins with its name (`name://…`). No existing file is edited. The contract tests in
+`tests/storage` check what each port promises. `perdure.storage.byte_ports` has the port of bytes.
 
 What must stay true: if the database refuses something, the adapter raises `JournalFull`,
 `JournalBusy` or `JournalFailed`, and never an error of the database's own library.
@@ -14,6 +14,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
@@ -59,6 +60,19 @@ class JournalFailed(JournalError):
     passes = False
 
 
+class JournalUndecided(JournalFailed):
+    """The connection was lost in a commit, and the database cannot say whether it succeeded."""
+
+
+class JournalInterrupted(JournalError):
+    """Nothing of the batch is stored, and it may be carried out again at once.
+
+    The connection was lost, or another machine was faster.
+    """
+
+    passes = True
+
+
 _NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
@@ -87,6 +101,46 @@ def _describe_fault(error: OSError) -> str:
 
 # Records
 # -------
+
+
+class Counts(Protocol):
+    """Counts of revisions and of changes, in this order, for those who read them at every request.
+
+    The second one has no meaning but that it differs after each change.
+    """
+
+    def __getitem__(self, place: int, /) -> int: ...
+
+
+class RevisionCounter(Protocol):
+    """A count that grows before a revision of a record is acknowledged, whoever writes it.
+
+    What was read after the count was, is valid as long as the count is the same.
+    """
+
+    @property
+    def counts(self) -> Counts:
+        """Both counts."""
+
+    @property
+    def revision_count(self) -> int:
+        """The first count."""
+
+    @property
+    def change_count(self) -> int:
+        """The second count."""
+
+    def note_revision(self) -> None:
+        """Count a revision after its batch, if the batch itself has not done so."""
+
+    def note_change(self) -> None:
+        """Signal that there are new changes."""
+
+    def close(self) -> None: ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None: ...
 
 
 class RecordLookUp(Protocol):
@@ -144,6 +198,9 @@ class Records(Protocol):
 
         A `cold` one reads no more than it needs from the disk, and costs more if nothing is read.
         """
+
+    def open_counter(self) -> RevisionCounter:
+        """The count of revisions of this registry. Raises OSError or Unavailable."""
 
     def read_ahead(self, is_wanted: Callable[[], bool]) -> None:
         """Get all records into the memory of the system, if more than twice as much is free.
@@ -298,6 +355,10 @@ class Journal(Records, Protocol):
     `JournalError`.
     """
 
+    is_shared: bool
+    """Whether other machines write to the registry, so that a batch can rely on nothing that it has
+    not read itself."""
+
     def number_changes(self, at: str) -> None:
         """Begin the first epoch, and number the changes that an older release did not number.
 
@@ -310,14 +371,31 @@ class Journal(Records, Protocol):
     def begin_batch(self) -> None:
         """Start a batch."""
 
+    def read_time(self) -> datetime | None:
+        """The time of the database at which the batch began, for its dates.
+
+        None if the clock of this machine counts.
+        """
+
+    def lock_days(self, days: Iterable[str]) -> None:
+        """Announce the days (`oma.eop.gov.us/20261121`) whose serial numbers the batch will use.
+
+        A store that several machines write locks them in one order; another ignores this.
+        """
+
     def prefetch_records(self, keys: Iterable[str]) -> None:
         """Announce the keys of records that the batch will read.
 
         A store fetches them together, and one behind a network locks them; another may ignore this.
         """
 
-    def commit_batch(self, *, after: Callable[[], None] | None = None) -> None:
-        """Make the batch durable. Call `after` first, which makes its bytes durable."""
+    def commit_batch(
+        self, *, after: Callable[[], None] | None = None, is_revision: bool = False
+    ) -> None:
+        """Make the batch durable. Call `after` first, which makes its bytes durable.
+
+        With `is_revision`, readers must forget what they remember (`RevisionCounter`).
+        """
 
     def roll_back(self) -> None:
         """Undo the batch, with its records and its numbers."""

@@ -52,6 +52,7 @@ from perdure.model.changes import (
 )
 from perdure.model.reading_rules import ReadingRule
 from perdure.model.records import Record, Token
+from perdure.storage.generation import Generation
 from perdure.storage.lost_numbers import find_highest_serials
 from perdure.storage.ports import SERIALS_END, LineRun, ReplayedChange, SalvagedRecord
 from perdure.storage.reference_hashes import reference_hash
@@ -128,6 +129,9 @@ class MemoryRecords:
 
     def open_lookup(self, *, cold: bool = False) -> MemoryLookUp:  # noqa: ARG002
         return MemoryLookUp(lambda: self._state)
+
+    def open_counter(self) -> Generation:
+        return Generation(self._root)
 
     def read_ahead(self, is_wanted: Callable[[], bool]) -> None:
         """Do nothing: all records are in memory."""
@@ -292,6 +296,8 @@ class MemoryJournal(MemoryRecords):
     A test can set `refuse` to a `JournalError`, which the next commit raises.
     """
 
+    is_shared = False
+
     def __init__(self, states: dict[Path, _State], root: Path) -> None:
         super().__init__(states, root)
         self.refuse: Exception | None = None
@@ -354,7 +360,18 @@ class MemoryJournal(MemoryRecords):
     def prefetch_records(self, keys: Iterable[str]) -> None:
         """Do nothing: all records are in memory."""
 
-    def commit_batch(self, *, after: Callable[[], None] | None = None) -> None:
+    def read_time(self) -> None:
+        """The clock of this machine counts."""
+
+    def lock_days(self, days: Iterable[str]) -> None:
+        """Do nothing: a batch has the registry for itself."""
+
+    def commit_batch(
+        self,
+        *,
+        after: Callable[[], None] | None = None,
+        is_revision: bool = False,  # noqa: ARG002  (the file `generation` is counted after it)
+    ) -> None:
         if after is not None:
             after()
         if self.refuse is not None:

@@ -37,6 +37,7 @@ from perdure.model.commands import Content, Outcome, Receipt, make_representatio
 from perdure.model.reading_rules import ReadingRule
 from perdure.model.records import Correction, Record, Representation, Token, Tombstone
 from perdure.model.references import DELEGATION, EQUAL, list_references
+from perdure.model.timestamps import format_timestamp
 from perdure.policy.proposals import check_alone
 from perdure.storage.byte_ports import (
     Bytes,
@@ -47,9 +48,8 @@ from perdure.storage.byte_ports import (
 from perdure.storage.closed_days import FILE, ClosedDays, load_closed_days, save_closed_days
 from perdure.storage.durable import sync_directory
 from perdure.storage.fence import load_fence
-from perdure.storage.generation import Generation
 from perdure.storage.handover import load_handover
-from perdure.storage.ports import SERIALS_END, Journal, JournalError
+from perdure.storage.ports import SERIALS_END, Journal, JournalError, JournalInterrupted
 from perdure.storage.reference_hashes import hash_references, reference_hash
 from perdure.storage.spool import HEAD_ROOM, clear_away
 
@@ -182,14 +182,14 @@ class Ledger:
         """Notes the work that follows the withdrawal of what a record holds, under its key."""
         with ExitStack() as opened:
             opened.callback(journal.close)
-            self._generation = Generation(root)
-            opened.callback(self._generation.close)
+            self._counter = journal.open_counter()
+            opened.callback(self._counter.close)
             self.bytes = self._recover_registry(kept, segment_bytes)
             opened.pop_all()
 
     def _recover_registry(self, kept: Bytes, segment_bytes: int) -> BytesWriter:
         # An earlier writer may have died between a commit and the count.
-        self._generation.note_revision()
+        self._counter.note_revision()
         sync_directory(self._root)  # SQLite creates its log, but ignores an error of this flush
         clear_away(self._root / "incoming")
         return kept.open_writer(
@@ -203,9 +203,16 @@ class Ledger:
     # ---------
 
     def begin_batch(self, now: str) -> None:
-        """Start a batch at this time. Raises JournalError or OSError."""
-        self.now = now
+        """Start a batch at this time, unless the journal has a clock of its own.
+
+        Raises JournalError or OSError.
+        """
         self.journal.begin_batch()
+        moment = self.journal.read_time()
+        self.now = now = now if moment is None else format_timestamp(moment)
+        if self.journal.is_shared:  # other machines may have used numbers since
+            self._serials.clear()
+            self._named.clear()
         self.bytes.begin_batch(now)
 
     def write_batch(self) -> None:
@@ -214,11 +221,11 @@ class Ledger:
         for number, length, grows in self.bytes.list_lengths():
             self.journal.save_segment(number, length, self.now, grows=grows)
         self._flush_records()
-        self.journal.commit_batch(after=self.bytes.flush)
+        self.journal.commit_batch(after=self.bytes.flush, is_revision=self._revised)
         self.bytes.note_commit()
-        self._generation.note_change()
+        self._counter.note_change()
         if self._revised:
-            self._generation.note_revision()
+            self._counter.note_revision()
             self._revised = False
 
     def undo_batch(self, error: Exception) -> StorageFailed | None:
@@ -236,7 +243,7 @@ class Ledger:
         self._serials.clear()
         self._named.clear()
         self._revised = False
-        self._generation.note_revision()
+        self._counter.note_revision()
         if _is_of_storage(error) and not _may_pass(error):
             self.broken = failure
         try:
@@ -246,6 +253,12 @@ class Ledger:
         except (OSError, JournalError):
             self.broken = failure
         return failure if self.broken or _is_of_storage(error) else None
+
+    @staticmethod
+    def may_repeat(error: Exception) -> bool:
+        """Return True if a batch failed only because another machine was faster, or because the
+        connection to the database was lost before anything was stored."""
+        return isinstance(error, JournalInterrupted)
 
     def tidy_up(self) -> None:
         """Keep the log of the registry short, after a batch that is already durable."""
@@ -258,12 +271,12 @@ class Ledger:
     @property
     def revision_count(self) -> int:
         """The count of revisions of this registry, in all processes."""
-        return self._generation.revision_count
+        return self._counter.revision_count
 
     def close(self) -> None:
         self.bytes.close()
         self.journal.close()
-        self._generation.close()
+        self._counter.close()
 
     # Records
     # -------

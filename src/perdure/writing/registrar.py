@@ -29,6 +29,7 @@ from perdure.errors.credentials import SignatureReused
 from perdure.errors.delegations import AnsweredElsewhere
 from perdure.errors.naming import UnspeakableValue
 from perdure.errors.processes import CommandFailed
+from perdure.ids.pdi_key import make_resource_key
 from perdure.model.commands import (
     Adopt,
     Alias,
@@ -78,6 +79,8 @@ from perdure.writing.silencing import DeleteIndexes
 from perdure.writing.withdrawing import Withdrawing
 
 _log = logging.getLogger(__name__)
+_ATTEMPTS = 4
+"""How often a batch is tried that other machines interrupt, before its commands are tried alone."""
 
 
 class Registrar:
@@ -162,17 +165,22 @@ class Registrar:
             self._look_around()
         except PerdureError as error:
             return [error] * len(commands)
-        moment = self._clock()
-        now = format_timestamp(moment)
-        self._entering.day = now[:10].replace("-", "/")
-        self._spooled.clear()
-        self._shares.begin_batch(moment.timestamp())
-        try:
-            ledger.begin_batch(now)
-            answers = self._answer_all(commands)
-            ledger.write_batch()
-        except Exception as error:  # any error: every waiting caller gets an answer
-            return self._undo_batch(commands, error)
+        for attempt in range(1, _ATTEMPTS + 1):
+            moment = self._clock()
+            self._spooled.clear()
+            self._shares.begin_batch(moment.timestamp())
+            try:
+                ledger.begin_batch(format_timestamp(moment))
+                self._entering.day = ledger.now[:10].replace("-", "/")
+                answers = self._answer_all(commands)
+                ledger.write_batch()
+                break
+            except Exception as error:  # any error: every waiting caller gets an answer
+                if ledger.may_repeat(error) and attempt < _ATTEMPTS:
+                    self._undo_attempt(error)
+                    if not ledger.broken:
+                        continue
+                return self._undo_batch(commands, error)
         ledger.discard_spooled(self._spooled)
         ledger.tidy_up()
         return self._withdrawing.finish_batch(commands, answers)
@@ -185,6 +193,10 @@ class Registrar:
         self._check()
         self._fence = self._find_fence() if self._find_fence else None
         self._seen = count  # counted before, so a later change is not missed
+
+    def _undo_attempt(self, error: Exception) -> None:
+        self._ledger.undo_batch(error)
+        self._shares.undo_batch()
 
     def _undo_batch(self, commands: Sequence[Command], error: Exception) -> Sequence[Answer]:
         """Undo a batch. If our own mistake made one command fail, carry out each command alone."""
@@ -218,11 +230,20 @@ class Registrar:
         in_common = partial(numbering.find_common, self._entering.settings.series)
         if len(commands) == commands.count(commands[0]):  # the usual batch of names alone
             return self._answer_run(in_common(commands[0]), commands)
-        self._ledger.journal.prefetch_records(_list_keys(commands))
+        journal = self._ledger.journal
+        if journal.is_shared:
+            journal.lock_days(self._list_days(commands))
+        journal.prefetch_records(_list_keys(commands))
         answers: list[Answer] = []
         for common, some in groupby(commands, key=in_common):
             answers += self._answer_run(common, list(some))
         return answers
+
+    def _list_days(self, commands: Sequence[Command]) -> set[str]:
+        """The days of today whose serial numbers the commands may use."""
+        series = {one.authority for one in commands if isinstance(one, Mint)}
+        owned = series.intersection(self._entering.settings.series)
+        return {make_resource_key(one, self._entering.day, None) for one in owned}
 
     def _answer_run(self, common: Mint | str | None, run: Sequence[Command]) -> Sequence[Answer]:
         """Answer commands that share `common`, the result of `numbering.in_common`."""

@@ -14,8 +14,7 @@ from __future__ import annotations
 from perdure.errors.credentials import GrantorUnknown
 from perdure.model.records import Token
 from perdure.policy.rights import LONGEST_CHAIN
-from perdure.storage.generation import Generation
-from perdure.storage.ports import Records
+from perdure.storage.ports import Records, RevisionCounter
 
 _MOST = 1024
 
@@ -23,7 +22,7 @@ _MOST = 1024
 class Bearers:
     """Finds tokens by the hash of their secret."""
 
-    def __init__(self, records: Records, generation: Generation) -> None:
+    def __init__(self, records: Records, generation: RevisionCounter) -> None:
         self._records = records
         self._generation = generation
         self._lately = _RecentTokens(-1)

@@ -62,7 +62,7 @@ from perdure.server.fast.lookups import TurnLookUp
 from perdure.server.fast.recent import LARGEST_KEPT, OVERHEAD, RecentAnswers
 from perdure.server.resource.held import write_lifetime, write_vary
 from perdure.server.routes.table import find_route
-from perdure.storage.generation import Generation
+from perdure.storage.ports import RevisionCounter
 from perdure.upkeep.linkcheck.health import Health
 
 # Marks of a query, a part, a citation, a wildcard or an escape. A target without them names one
@@ -89,7 +89,7 @@ class FastPath:
     def __init__(
         self,
         registry: Registry,
-        generation: Generation,
+        generation: RevisionCounter,
         health: Health | None = None,
         cold: ColdReads | None = None,
     ) -> None:

@@ -28,7 +28,6 @@ from perdure.server.apis.handles import list_handle_values, select_values
 from perdure.server.native import value_bytes, wire
 from perdure.server.native.site import ServerKey
 from perdure.server.native.wire import Envelope, EnvelopeFlag, Flag, Header, MalformedMessage
-from perdure.storage.generation import Generation
 
 _MOST_KEPT = 20_000
 _LONGEST_KEPT = 8192  # octets
@@ -61,7 +60,7 @@ class Answerer:
         self._site = value_bytes.write_site(site)
         self._key = key
         self._clock = clock
-        self._generation = Generation(registry.root)
+        self._generation = registry.records.open_counter()
         self._state = (-1, 0)
         """The count of changes and the minute of the kept answers: delegations have a first day."""
         self._kept: dict[tuple[bool, bytes], NativeAnswer] = {}

@@ -151,6 +151,8 @@ class SqliteJournal(SqliteRecords):
     It has one connection, which only the thread that runs the batch uses.
     """
 
+    is_shared = False
+
     def _open_connection(self) -> apsw.Connection:
         with storage_errors("the registry", self._path):
             connection = open_file(str(self._path), apsw.SQLITE_OPEN_READWRITE)
@@ -214,6 +216,12 @@ class SqliteJournal(SqliteRecords):
         self._fetched.clear()
         self._only.execute("BEGIN IMMEDIATE")
 
+    def read_time(self) -> None:
+        """The clock of this machine counts."""
+
+    def lock_days(self, days: Iterable[str]) -> None:
+        """Do nothing: a batch has the registry for itself."""
+
     def prefetch_records(self, keys: Iterable[str]) -> None:
         """Fetch the records that the batch will read, many with one statement."""
         wanted = iter(dict.fromkeys(keys))
@@ -236,7 +244,12 @@ class SqliteJournal(SqliteRecords):
             return super().find_stored(key)
 
     @_in_our_terms
-    def commit_batch(self, *, after: Callable[[], None] | None = None) -> None:
+    def commit_batch(
+        self,
+        *,
+        after: Callable[[], None] | None = None,
+        is_revision: bool = False,  # noqa: ARG002  (the file `generation` is counted after it)
+    ) -> None:
         """Make the batch durable. Call `after` first, which makes its bytes durable."""
         if self._dropped:
             self._merging.merge_without(self._dropped)

@@ -46,6 +46,7 @@ from perdure.model.changes import (
 from perdure.model.reading_rules import ReadingRule
 from perdure.model.records import Record, Token
 from perdure.model.stored import LEAST_WITH_BYTES
+from perdure.storage.generation import Generation
 from perdure.storage.ports import LineRun
 from perdure.storage.sqlite import checking, rules
 from perdure.storage.sqlite.changelog import Epochs, Words, read_changes
@@ -291,6 +292,9 @@ class SqliteRecords:
             connection.execute(f"PRAGMA mmap_size=0; PRAGMA cache_size=-{_COLD_CACHE}").fetchall()
         columns = "NULL, NULL" if self._form == _NO_SUMS else PLACE
         return SqliteLookUp(connection, columns, all_summed=self._form == ALL_SUMS)
+
+    def open_counter(self) -> Generation:
+        return Generation(self._path.parent)
 
     def read_ahead(self, is_wanted: Callable[[], bool]) -> None:
         size = self._path.stat().st_size

@@ -24,7 +24,6 @@ from perdure.model.mirroring import MirroredChange
 from perdure.model.timestamps import format_timestamp
 from perdure.registry import Registry
 from perdure.storage.division import Division, save_division
-from perdure.storage.generation import Generation
 from perdure.storage.origin import load_origin
 from perdure.storage.ports import Records, storage_errors
 from perdure.upkeep.mirroring.client import RegistryClient
@@ -103,7 +102,7 @@ def meet_registry(registry: Registry, client: RegistryClient) -> None:
         ours=show_row(ours) if ours else None,
         theirs=show_row(after[0]),
     )
-    with storage_errors("the registry"), Generation(registry.root) as generation:
+    with storage_errors("the registry"), registry.records.open_counter() as generation:
         save_division(registry.root, division)
         generation.note_revision()
     raise RegistriesDivided(other=client.url, mark=str(last))

@@ -27,7 +27,6 @@ from perdure.errors.searching import IndexNotMade, IndexNotWritable, SearchOff
 from perdure.model.changes import ChangeMark
 from perdure.model.queries import Reader
 from perdure.registry import Registry
-from perdure.storage.generation import Generation
 from perdure.upkeep.changes.following import FollowerProgress, catch_up, count_behind, is_on_chain
 from perdure.upkeep.changes.record_index import UnreadDocument
 from perdure.upkeep.searching.capture_texts import has_unread_captures
@@ -135,7 +134,10 @@ def follow_changes(registry: Registry, is_wanted: Callable[[], bool]) -> None:
     It ends at once if another process does so. Raises SearchOff or IndexNotWritable.
     """
     require_on(registry)
-    with hold_lock(registry.root / FOLLOWER_LOCK, 0) as is_held, Generation(registry.root) as seen:
+    with (
+        hold_lock(registry.root / FOLLOWER_LOCK, 0) as is_held,
+        registry.records.open_counter() as seen,
+    ):
         done, looked = -1, 0.0
         while is_held and is_wanted():
             count, now = seen.change_count, time.monotonic()

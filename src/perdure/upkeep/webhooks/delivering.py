@@ -28,7 +28,6 @@ from perdure.ids.name_set import read_set
 from perdure.model.timestamps import format_timestamp
 from perdure.reading.harvest import HarvestPage, HarvestPlace, make_ranges
 from perdure.registry import Registry
-from perdure.storage.generation import Generation
 from perdure.upkeep.searching.updating import hold_lock
 from perdure.upkeep.webhooks import messages
 from perdure.upkeep.webhooks.subscriptions import (
@@ -81,7 +80,7 @@ class Deliverer:
             networks=registry.settings.private_networks,
         )
         self._fetcher.limit_streams(_LIMITS)
-        self._generation = Generation(registry.root)
+        self._generation = registry.records.open_counter()
         self._idle: dict[int, int] = {}
         """The count of changes at which a webhook had nothing to send, by its number."""
         self.disabled: list[Webhook] = []

@@ -1,0 +1,1 @@
+"""Records and changes in a PostgreSQL database, which several machines can write."""

@@ -1,0 +1,126 @@
+"""Connections to the database of a registry, and its errors in our terms.
+
+How it works: a connection works on the primary, in the schema of the registry, and notices within
+some seconds that the other machine is gone. Each statement is a transaction of its own unless one
+was begun.
+
+What must stay true: an error of the driver never leaves the adapter, and no message has the
+password.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+from psycopg import errors as pg
+
+from perdure.errors.processes import DatabaseUnreachable, OtherFormat, RegistryNotInDatabase
+from perdure.storage.ports import (
+    JournalBusy,
+    JournalError,
+    JournalFailed,
+    JournalFull,
+    JournalInterrupted,
+)
+from perdure.storage.postgresql.addresses import Address
+
+FORMAT = 1
+"""The format of the tables that this release writes and reads."""
+ALREADY_STORED = "PD001"
+"""The code of the error that a batch does not follow the last one of its node."""
+Connection = psycopg.Connection[Any]
+_PARAMETERS = {
+    "connect_timeout": "5",
+    "keepalives": "1",
+    "keepalives_idle": "5",
+    "keepalives_interval": "2",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "10000",
+    "target_session_attrs": "read-write",  # not a standby, which would be behind
+    "client_encoding": "utf8",
+}
+_IDLE_SECONDS = 10
+"""A node that stops in the middle of a batch blocks a series no longer than this."""
+_STATEMENT_SECONDS = 600
+_LOCK_SECONDS = 30
+_NEEDS_NO_REPAIR = (pg.OperationalError, pg.InterfaceError)
+_RACES = (
+    pg.UniqueViolation,
+    pg.SerializationFailure,
+    pg.DeadlockDetected,
+    pg.IdleInTransactionSessionTimeout,
+)
+
+
+def connect(address: Address, *, writes: bool = False) -> Connection:
+    """Connect to the database of a registry. Raises Unavailable."""
+    connection = connect_database(address)
+    try:
+        limits = f"SET statement_timeout = '{_STATEMENT_SECONDS}s'"
+        if writes:  # no limit for a statement: it would also end the wait for a standby
+            limits = (
+                f"SET idle_in_transaction_session_timeout = '{_IDLE_SECONDS}s';"
+                f"SET lock_timeout = '{_LOCK_SECONDS}s'; SET statement_timeout = 0"
+            )
+        connection.execute(f"SET search_path TO {address.schema}, pg_catalog; {limits}")
+        check_format(connection, address)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def connect_database(address: Address) -> Connection:
+    """Connect to the database alone, whether it has a registry or not. Raises Unavailable."""
+    parameters = {**_PARAMETERS, "application_name": "perdure", **address.parameters}
+    with reading_errors(address):
+        found: Connection = psycopg.connect(**parameters, autocommit=True)  # type: ignore[arg-type]
+    return found
+
+
+def check_format(connection: Connection, address: Address) -> None:
+    """Raise Unavailable if the schema has no registry, or one of another release."""
+    try:
+        row = connection.execute("SELECT value FROM meta WHERE name = 'format'").fetchone()
+    except (pg.UndefinedTable, pg.InvalidSchemaName):
+        row = None
+    except psycopg.Error as error:
+        raise translate_reading(error, address) from None
+    if row is None:
+        raise RegistryNotInDatabase(address=address.shown, schema=address.schema)
+    if row[0] != str(FORMAT):
+        found = int(row[0]) if row[0].isdecimal() else 0
+        raise OtherFormat(file=f"the registry in {address.shown}", found=found, known=FORMAT)
+
+
+@contextmanager
+def reading_errors(address: Address) -> Iterator[None]:
+    """Raise Unavailable if the database cannot be read."""
+    try:
+        yield
+    except psycopg.Error as error:
+        raise translate_reading(error, address) from None
+
+
+def translate_reading(error: psycopg.Error, address: Address) -> Exception:
+    """The error to raise if the database could not be read."""
+    return DatabaseUnreachable(address=address.shown, fault=address.scrub_text(str(error)))
+
+
+def translate_writing(
+    error: psycopg.Error, connection: Connection, address: Address
+) -> JournalError | psycopg.Error:
+    """Translate an error in a batch; return the error itself if the mistake is ours."""
+    text = address.scrub_text(str(error))
+    if isinstance(error, (pg.DiskFull, pg.OutOfMemory, pg.ConfigurationLimitExceeded)):
+        return JournalFull(text)
+    if isinstance(error, (pg.DataCorrupted, pg.IndexCorrupted, pg.IoError)):
+        return JournalFailed(text)
+    if connection.closed or isinstance(error, _RACES):
+        return JournalInterrupted(text)
+    if isinstance(error, (pg.ReadOnlySqlTransaction, pg.QueryCanceled, pg.InsufficientPrivilege)):
+        return JournalBusy(text)
+    return JournalBusy(text) if isinstance(error, _NEEDS_NO_REPAIR) else error

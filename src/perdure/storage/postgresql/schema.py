@@ -1,0 +1,63 @@
+"""Makes the tables of a registry in PostgreSQL.
+
+How it works: `schema.sql` runs in a new schema, in one transaction. Of several that begin at once,
+one makes the tables, and the others find them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from perdure.errors.processes import DatabaseUnfit
+from perdure.model.references import EQUAL
+from perdure.storage.postgresql.addresses import Address
+from perdure.storage.postgresql.connecting import (
+    FORMAT,
+    Connection,
+    check_format,
+    connect_database,
+    reading_errors,
+)
+from perdure.storage.reference_hashes import reference_hash
+
+OLDEST_SERVER = 15
+_LOCK = "SELECT pg_advisory_xact_lock(hashtext('perdure schema'), 0)"
+_HAS_SCHEMA = "SELECT 1 FROM pg_namespace WHERE nspname = %s"
+_HAS_TABLES = "SELECT to_regclass(%s) IS NOT NULL"
+_SCRIPT = Path(__file__).with_name("schema.sql")
+
+
+def create_schema(address: Address) -> None:
+    """Make the tables of a registry, unless they are there. Raises Unavailable."""
+    with connect_database(address) as connection, reading_errors(address):
+        check_server(connection, address)
+        with connection.transaction():
+            connection.execute(_LOCK)
+            if connection.execute(_HAS_SCHEMA, (address.schema,)).fetchone() is None:
+                connection.execute(f"CREATE SCHEMA {address.schema}")
+            connection.execute(f"SET LOCAL search_path TO {address.schema}, pg_catalog")
+            found = connection.execute(_HAS_TABLES, (f"{address.schema}.meta",)).fetchone()
+            if found is not None and found[0]:
+                check_format(connection, address)
+                return
+            connection.execute(_SCRIPT.read_text("utf-8"))
+            connection.execute("INSERT INTO meta VALUES ('format', %s)", (str(FORMAT),))
+            connection.execute("INSERT INTO refers VALUES (%s, '')", (reference_hash(EQUAL),))
+
+
+def check_server(connection: Connection, address: Address) -> None:
+    """Raise DatabaseUnfit if the server is too old, or the database has another encoding."""
+    if connection.info.server_version < OLDEST_SERVER * 10_000:
+        version = connection.info.server_version // 10_000
+        raise DatabaseUnfit(
+            address=address.shown,
+            fault=f"it runs PostgreSQL {version}",
+            mend=f"use PostgreSQL {OLDEST_SERVER} or newer",
+        )
+    encoding = connection.info.parameter_status("server_encoding")
+    if encoding != "UTF8":
+        raise DatabaseUnfit(
+            address=address.shown,
+            fault=f"its encoding is {encoding}",
+            mend="create the database with ENCODING 'UTF8' TEMPLATE template0",
+        )

@@ -1,0 +1,66 @@
+"""The store that keeps registries in PostgreSQL.
+
+A directory is a node: it has the settings, which name the database, and what a node keeps for
+itself. Any number of directories, on any machines, may name the same registry.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Never
+
+from perdure.errors.processes import NotOfThisStore
+from perdure.storage.postgresql.addresses import Address, parse_address
+from perdure.storage.postgresql.journal import PostgresqlJournal
+from perdure.storage.postgresql.records import PostgresqlRecords
+from perdure.storage.postgresql.schema import create_schema
+
+_TO_RESTORE = "restore the database with PostgreSQL's own tools, such as pg_restore or pgBackRest"
+_TO_BACK_UP = "back up the database with pg_dump or pgBackRest, and the directory with its bytes"
+
+
+class PostgresqlStore:
+    """Keeps a registry in a schema of a database."""
+
+    def __init__(self, address: str) -> None:
+        """Raises BadSettings if the address is not one."""
+        self._address = parse_address(address)
+
+    def find_address(self, root: Path) -> Address:
+        """The address of the registry of a directory: the same for every directory."""
+        del root
+        return self._address
+
+    def create_registry(self, root: Path) -> None:
+        create_schema(self.find_address(root))
+
+    def open_records(self, root: Path) -> PostgresqlRecords:
+        return PostgresqlRecords(self.find_address(root))
+
+    def open_journal(self, root: Path) -> PostgresqlJournal:
+        return PostgresqlJournal(self.find_address(root))
+
+    def open_renewal(self, root: Path) -> Never:
+        del root
+        raise NotOfThisStore(task="rebuilding the registry", mend=_TO_RESTORE)
+
+    def open_salvage(self, root: Path) -> Never:
+        del root
+        raise NotOfThisStore(task="rebuilding the registry", mend=_TO_RESTORE)
+
+    def begin_copy(self, root: Path, work: Path, target: Path) -> Never:
+        del root, work, target
+        raise NotOfThisStore(task="copying the registry", mend=_TO_BACK_UP)
+
+    def is_past(self, earlier: Path, later: Path) -> bool:
+        """Return True: all directories have the same registry."""
+        del earlier, later
+        return True
+
+    def find_file(self, root: Path) -> Path | None:
+        del root
+        return None
+
+    def install_registry(self, work: Path, root: Path, *, aside: Path | None = None) -> Never:
+        del work, root, aside
+        raise NotOfThisStore(task="rebuilding the registry", mend=_TO_RESTORE)
