@@ -79,7 +79,7 @@ def load_store(name: str, points: Iterable[PluginPoint] | None = None) -> Store:
     name. Raises BadSettings if no store has this name, or if it cannot be loaded.
     """
     point = _find_entry("store", find_store_name(name), points or STORES)
-    made: Store = load_point(point)(name) if "://" in name else load_point(point, call=True)
+    made: Store = load_point(point, *((name,) if "://" in name else ()), call=True)
     return made
 
 
@@ -170,7 +170,7 @@ class Registry:
         self.store = store or load_store(self.settings.store)
         self.open_bytes = bytes or load_bytes(self.settings.bytes)
         self.records = self.store.open_records(root)
-        self.bytes = self.open_bytes(root)
+        self.bytes = self.store.guard_bytes(root, self.open_bytes(root))
         self.fence = CopyFence(root, self.store, self.settings.copy_fence)
         self.forget_record: Callable[[str], None] | None = None
         """Removes what indexes that follow the changes keep of a record with this key that was

@@ -82,7 +82,15 @@ class PostgresqlServer:
         }
         words = " ".join(f"-c {name}='{value}'" for name, value in settings.items())
         self._run(
-            "pg_ctl", "-D", self._data, "-w", "-l", str(self.directory / "log"), "-o", words, "start"
+            "pg_ctl",
+            "-D",
+            self._data,
+            "-w",
+            "-l",
+            str(self.directory / "log"),
+            "-o",
+            words,
+            "start",
         )
 
     def stop(self, mode: str = "immediate") -> None:

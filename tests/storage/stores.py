@@ -23,7 +23,6 @@ from perdure.testing.memory_bytes import MemoryByteStore
 from perdure.testing.stores import MemoryStore
 
 
-
 class PostgresqlStore(registries.PostgresqlStore):
     """A registry in PostgreSQL for each directory. The clocks of the tests count."""
 

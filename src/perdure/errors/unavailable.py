@@ -130,6 +130,19 @@ class RegistriesDivided(Unavailable):
         )
 
 
+class BytesElsewhere(Unavailable):
+    """Another machine keeps the bytes of this registry; this one has only its records."""
+
+    host: str
+    what = "the content of documents"
+
+    @property
+    def reason(self) -> str:
+        return f"{quote(self.host)} keeps the bytes of this registry; this node has only the records"
+
+    mend = "send the request there; names, locations and redirects work here"
+
+
 class MissingLibrary(Unavailable):
     """A library that the request needs is not installed with perdure."""
 

@@ -27,8 +27,8 @@ def hide_password(address: str) -> str:
     have been escaped.
 
     >>> hide_password("postgresql://perdure:top@secret@db.example/perdure?sslpassword=x&schema=y")
-    'postgresql://perdure:…@db.example/perdure?sslpassword=…&schema=y'
+    'postgresql://perdure:***@db.example/perdure?sslpassword=***&schema=y'
     >>> hide_password("sqlite")
     'sqlite'
     """
-    return _OPTION.sub(r"\1…", _PASSWORD.sub(r"\1:…@", address))
+    return _OPTION.sub(r"\1***", _PASSWORD.sub(r"\1:***@", address))

@@ -94,14 +94,15 @@ def choose_point(points: Iterable[PluginPoint], name: str) -> PluginPoint | None
     return chosen
 
 
-def load_point(point: PluginPoint, *, call: bool = False) -> Any:
-    """Load the value of an entry point; with `call`, call it and return its result.
+def load_point(point: PluginPoint, *arguments: str, call: bool = False) -> Any:
+    """Load the value of an entry point; with `call`, call it with the arguments and return its
+    result.
 
     Raises BadSettings if that fails, or the error of perdure that it raises.
     """
     try:
         value = point.load()
-        return value() if call else value
+        return value(*arguments) if call else value
     except PerdureError:
         raise
     except (Exception, SystemExit) as error:  # other people's code, which may raise anything

@@ -26,6 +26,7 @@ from perdure.model.changes import ChainHead, Change, ChangeMark, Deed, Epoch, Li
 from perdure.model.reading_rules import ReadingRule
 from perdure.model.records import Record, Token
 from perdure.model.stored import ShortLine
+from perdure.storage.byte_ports import Bytes
 
 SERIALS_END = 10**18
 """The end of the serial numbers; every serial number is smaller."""
@@ -591,6 +592,12 @@ class Store(Protocol):
 
     def open_journal(self, root: Path) -> Journal:
         """Open a registry for writing. The caller holds its write lock."""
+
+    def guard_bytes(self, root: Path, held: Bytes) -> Bytes:
+        """The bytes of a directory as it may use them, if other directories have the registry, too.
+
+        Otherwise `held` itself.
+        """
 
     def open_renewal(self, root: Path) -> Renewal:
         """Create an empty registry in a directory, for a rebuild. It is durable when installed."""

@@ -52,6 +52,7 @@ from perdure.model.changes import (
 )
 from perdure.model.reading_rules import ReadingRule
 from perdure.model.records import Record, Token
+from perdure.storage.byte_ports import Bytes
 from perdure.storage.generation import Generation
 from perdure.storage.lost_numbers import find_highest_serials
 from perdure.storage.ports import SERIALS_END, LineRun, ReplayedChange, SalvagedRecord
@@ -632,6 +633,9 @@ class MemoryStore:
 
     def open_journal(self, root: Path) -> MemoryJournal:
         return MemoryJournal(self._states, root)
+
+    def guard_bytes(self, root: Path, held: Bytes) -> Bytes:  # noqa: ARG002  (as the port has it)
+        return held
 
     def open_renewal(self, root: Path) -> MemoryJournal:
         self.create_registry(root)

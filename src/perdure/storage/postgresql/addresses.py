@@ -21,6 +21,7 @@ from perdure.errors.configuring import StoreAddressMalformed
 from perdure.model.store_addresses import hide_password
 
 _SCHEMA = re.compile("[a-z_][a-z0-9_]{0,54}")
+_UNESCAPED = re.compile("[a-z]+://[^:/?#@]*:[^@]*[/?#@].*@", re.DOTALL)
 DEFAULT_SCHEMA = "perdure"
 
 
@@ -37,13 +38,16 @@ class Address(NamedTuple):
         """A message of the driver, in one line, without the password."""
         for secret in (self.parameters.get("password"), self.parameters.get("sslpassword")):
             if secret:
-                text = text.replace(secret, "…")
+                text = text.replace(secret, "***")
         return " ".join(text.split())
 
 
 def parse_address(text: str) -> Address:
     """Take an address apart. Raises StoreAddressMalformed, without the password."""
     shown = hide_password(text)
+    if _UNESCAPED.match(text):
+        fault = "write the characters / ? # @ of its password as %2F %3F %23 %40"
+        raise StoreAddressMalformed(setting="store", value=shown, fault=fault)
     parts = urlsplit(text)
     options = parse_qsl(parts.query, keep_blank_values=True)
     schema = dict(options).get("schema", DEFAULT_SCHEMA)

@@ -6,11 +6,14 @@ itself. Any number of directories, on any machines, may name the same registry.
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import Never
+from typing import Never, cast
 
 from perdure.errors.processes import NotOfThisStore
+from perdure.storage.byte_ports import Bytes
 from perdure.storage.postgresql.addresses import Address, parse_address
+from perdure.storage.postgresql.elsewhere import BytesOfKeeper, find_keeper, name_keeper
 from perdure.storage.postgresql.journal import PostgresqlJournal
 from perdure.storage.postgresql.records import PostgresqlRecords
 from perdure.storage.postgresql.schema import create_schema
@@ -33,12 +36,18 @@ class PostgresqlStore:
 
     def create_registry(self, root: Path) -> None:
         create_schema(self.find_address(root))
+        name_keeper(self.find_address(root), root)
 
     def open_records(self, root: Path) -> PostgresqlRecords:
         return PostgresqlRecords(self.find_address(root))
 
     def open_journal(self, root: Path) -> PostgresqlJournal:
         return PostgresqlJournal(self.find_address(root))
+
+    def guard_bytes(self, root: Path, held: Bytes) -> Bytes:
+        """The bytes as this node may use them: only one node keeps those that are in files."""
+        find = partial(find_keeper, self.find_address(root), root)
+        return cast("Bytes", BytesOfKeeper(held, find))
 
     def open_renewal(self, root: Path) -> Never:
         del root

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from perdure.storage.byte_ports import Bytes
 from perdure.storage.durable import replace_durably, sync_directory, sync_file
 from perdure.storage.sqlite import copies, opening
 from perdure.storage.sqlite.journal import SqliteJournal
@@ -27,6 +28,9 @@ class SqliteStore:
 
     def open_journal(self, root: Path) -> SqliteJournal:
         return SqliteJournal(root)
+
+    def guard_bytes(self, root: Path, held: Bytes) -> Bytes:  # noqa: ARG002  (as the port has it)
+        return held
 
     def open_renewal(self, root: Path) -> RenewedJournal:
         opening.create_registry(root, is_durable=False)
