@@ -60,7 +60,7 @@ release: $(VENV)/.development  ## builds sdist and wheel, and tries them in clea
 	$(BIN)/python tools/release.py
 
 debian:
-	@tools/debian-packages bind9 bind9-dnsutils bind9-utils chromium knot libmagic1 libxml2-utils minisign nginx-light nsd openssh-client openssl squid strace varnish wrk
+	@tools/debian-packages bind9 bind9-dnsutils bind9-utils chromium knot libmagic1 libxml2-utils minisign nginx-light nsd openssh-client openssl postgresql squid strace varnish wrk
 
 translations: $(VENV)/.development  ## brings the catalogues of the pages' translations up to date
 	$(BIN)/python tools/translations.py

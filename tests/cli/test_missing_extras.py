@@ -47,6 +47,7 @@ IMPORTED = {
     "pikepdf": {"pikepdf"},
     "dnspython": {"dns"},
     "protego": {"protego"},
+    "psycopg": {"psycopg"},
     "pyoxigraph": {"pyoxigraph"},
     "pypdfium2": {"pypdfium2"},
     "pyvips": {"pyvips"},

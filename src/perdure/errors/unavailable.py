@@ -138,7 +138,9 @@ class BytesElsewhere(Unavailable):
 
     @property
     def reason(self) -> str:
-        return f"{quote(self.host)} keeps the bytes of this registry; this node has only the records"
+        return (
+            f"{quote(self.host)} keeps the bytes of this registry; this node has only the records"
+        )
 
     mend = "send the request there; names, locations and redirects work here"
 

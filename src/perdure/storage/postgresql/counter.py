@@ -15,21 +15,33 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
+from perdure.errors import Unavailable
+
 STRIPES = 16
 _REVISIONS = "SELECT sum(count)::bigint FROM generation"
 _CHANGES = "SELECT hashtextextended(pg_current_snapshot()::text, 0)"
 """Differs whenever a transaction has ended, so after each change; it has no other meaning."""
+_NO_HASH = 1 << 64
 Ask = Callable[[str], Sequence[Any]]
 
 
 class DatabaseCounts:
-    """Revisions and changes so far; each is read when it is asked for. Raises Unavailable."""
+    """Revisions and changes so far; each is read when it is asked for.
+
+    If the database does not answer, a count is one that was never returned before: then nothing
+    that is remembered is valid, and the look-up that follows reports the failure.
+    """
 
     def __init__(self, ask: Ask) -> None:
         self._ask = ask
+        self._failures = 0
 
     def __getitem__(self, place: int) -> int:
-        return int(self._ask(_CHANGES if place else _REVISIONS)[0][0])
+        try:
+            return int(self._ask(_CHANGES if place else _REVISIONS)[0][0])
+        except Unavailable:
+            self._failures += 1
+            return -self._failures if place == 0 else _NO_HASH + self._failures
 
 
 class DatabaseCounter:

@@ -80,6 +80,7 @@ class PostgresqlRecords(ChangeReader):
         found: Connection | None = getattr(self._local, "connection", None)
         if found is None or found.closed:
             if found is not None:
+                self._local.connection = None
                 self._connections.remove(found)
             found = self._local.connection = connect(self._address)
             self._connections.append(found)
@@ -110,17 +111,22 @@ class PostgresqlRecords(ChangeReader):
     @contextmanager
     def hold_snapshot(self) -> Iterator[None]:
         self._number_waiting()
-        self._ask_nothing("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-        self._local.is_held = True
+        self.begin_reading()
         try:
             yield
         finally:
-            self._local.is_held = False
-            with suppress(psycopg.Error):
-                self._local.connection.execute("COMMIT")
+            self.end_reading()
 
-    def _ask_nothing(self, statement: str) -> None:
-        self._read(lambda connection: connection.execute(statement))
+    def begin_reading(self) -> None:
+        """Keep one state for this thread until `end_reading`. Raises Unavailable."""
+        self._read(lambda one: one.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"))
+        self._local.is_held = True
+
+    def end_reading(self) -> None:
+        """See the newest state again."""
+        self._local.is_held = False
+        with suppress(psycopg.Error):
+            self._local.connection.execute("COMMIT")
 
     def open_counter(self) -> DatabaseCounter:
         return DatabaseCounter(self._ask)
@@ -270,7 +276,6 @@ class PostgresqlLookUp:
 
     def __init__(self, address: Address) -> None:
         self._records = PostgresqlRecords(address)
-        self._held: Any = None
 
     def find_stored(self, key: str) -> str | None:
         return self._records.find_stored(key)
@@ -285,10 +290,7 @@ class PostgresqlLookUp:
         return self._records.find_referring(reference, limit=limit)
 
     def hold_state(self) -> None:
-        self._held = self._records.hold_snapshot()
-        self._held.__enter__()
+        self._records.begin_reading()
 
     def release_state(self) -> None:
-        held, self._held = self._held, None
-        if held is not None:
-            held.__exit__(None, None, None)
+        self._records.end_reading()
