@@ -135,6 +135,8 @@ def initialise(root: Path, *, store_name: str = "", **authorities: tuple[str, ..
             fence.settle()
         if grown != current or is_new:
             write_durably(root / setting.FILE, setting.write_toml(grown).encode())
+            if hide_password(grown.store) != grown.store:
+                (root / setting.FILE).chmod(0o600)
     return grown
 
 

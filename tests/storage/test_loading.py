@@ -32,8 +32,10 @@ def test_a_store_of_another_package_is_chosen_by_its_name() -> None:
 
 
 def test_a_store_that_is_not_installed_is_told(root: Path) -> None:
-    with pytest.raises(BadSettings, match=r"no store has this name; installed: sqlite"):
-        Registry(root, environment={"PERDURE_STORE": "postgresql"})
+    with pytest.raises(
+        BadSettings, match=r"no store has this name; installed: postgres, postgresql, sqlite"
+    ):
+        Registry(root, environment={"PERDURE_STORE": "oracle"})
     with pytest.raises(BadSettings, match=r"no store has this name; installed: segments"):
         Registry(root, environment={"PERDURE_BYTES": "objects"})
 
@@ -67,7 +69,7 @@ def test_no_other_package_takes_the_place_of_a_store_of_perdure(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """The records of a registry do not depend on the order in which packages were installed."""
-    (own,) = select_points(STORES)
+    own = next(point for point in select_points(STORES) if point.name == "sqlite")
     for points in ([own, OTHER], [OTHER, own]):
         assert isinstance(load_store("sqlite", points), SqliteStore)
         (line,) = (one.getMessage() for one in caplog.records)

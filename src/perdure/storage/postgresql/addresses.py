@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from typing import NamedTuple
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, urlencode
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
@@ -48,14 +48,14 @@ def parse_address(text: str) -> Address:
     if _UNESCAPED.match(text):
         fault = "write the characters / ? # @ of its password as %2F %3F %23 %40"
         raise StoreAddressMalformed(setting="store", value=shown, fault=fault)
-    parts = urlsplit(text)
-    options = parse_qsl(parts.query, keep_blank_values=True)
+    place, _, query = text.partition("?")
+    options = parse_qsl(query, keep_blank_values=True)
     schema = dict(options).get("schema", DEFAULT_SCHEMA)
     if not _SCHEMA.fullmatch(schema) or schema.startswith("pg_"):
         raise StoreAddressMalformed(setting="store", value=shown, fault="its schema is not a name")
-    rest = urlencode([one for one in options if one[0] != "schema"])
+    rest = urlencode([one for one in options if one[0] != "schema"], quote_via=quote)
     try:
-        found = conninfo_to_dict(urlunsplit(parts._replace(query=rest)))
+        found = conninfo_to_dict(f"{place}?{rest}")
     except (psycopg.Error, ValueError):  # its text may quote the password
         fault = "libpq cannot read it; write characters such as / and @ in it as %2F and %40"
         raise StoreAddressMalformed(setting="store", value=shown, fault=fault) from None
