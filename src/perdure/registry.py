@@ -102,7 +102,7 @@ def _find_entry(setting: str, name: str, points: Iterable[PluginPoint] | str) ->
     return chosen
 
 
-def initialise(root: Path, *, store_name: str = "", **authorities: tuple[str, ...]) -> Settings:
+def initialise(root: Path, store_name: str = "", /, **authorities: tuple[str, ...]) -> Settings:
     """Create a registry in a directory, or add authorities to the existing one.
 
     `store_name` is the setting `store` of a new one.

@@ -14,7 +14,7 @@ from perdure.registry import Registry
 from perdure.storage.byte_ports import Bytes
 from perdure.storage.ports import Store
 from perdure.storage.postgresql import store as registries
-from perdure.storage.postgresql.addresses import Address, parse_address
+from perdure.storage.postgresql.addresses import DatabaseAddress, parse_address
 from perdure.storage.postgresql.journal import PostgresqlJournal
 from perdure.storage.segments.directory import find_path
 from perdure.storage.segments.store import Segments
@@ -28,9 +28,9 @@ class PostgresqlStore(registries.PostgresqlStore):
 
     def __init__(self) -> None:
         super().__init__(make_address())
-        self._addresses: dict[Path, Address] = {}
+        self._addresses: dict[Path, DatabaseAddress] = {}
 
-    def find_address(self, root: Path) -> Address:
+    def find_address(self, root: Path) -> DatabaseAddress:
         if root not in self._addresses:
             self._addresses[root] = parse_address(make_address())
         return self._addresses[root]

@@ -21,7 +21,7 @@ from tests.storage.postgresql_server import PostgresqlServer, make_address, make
 from perdure.errors import BadSettings, PerdureError, Unavailable
 from perdure.errors.configuring import StoreAddressMalformed, StoreIsFixed
 from perdure.errors.processes import NotOfThisStore, OtherFormat, RegistryNotInDatabase
-from perdure.errors.unavailable import BytesElsewhere
+from perdure.errors.unavailable import BytesAtKeeper
 from perdure.ids import parse
 from perdure.model.changes import Deed
 from perdure.model.commands import Bind, Mint, Outcome, Register
@@ -40,7 +40,7 @@ RESERVE = Mint(authority=SERIES)
 
 def make_node(root: Path, address: str) -> Path:
     root.mkdir()
-    initialise(root, store_name=address, series=(SERIES,))
+    initialise(root, address, series=(SERIES,))
     return root
 
 
@@ -148,7 +148,7 @@ SECRET = "geheim-42"
 )
 def test_no_error_has_the_password(place: Path, given: str) -> None:
     with pytest.raises(PerdureError) as raised:
-        initialise(place / "node", store_name=given, series=(SERIES,))
+        initialise(place / "node", given, series=(SERIES,))
     assert SECRET not in f"{raised.value}{raised.value!r}{raised.value.problem()}"
 
 
@@ -162,7 +162,7 @@ def test_a_wrong_address_is_a_mistake_of_the_setting() -> None:
 def test_the_store_of_a_registry_stays(place: Path, address: str) -> None:
     root = make_node(place / "node", address)
     with pytest.raises(StoreIsFixed):
-        initialise(root, store_name="sqlite")
+        initialise(root, "sqlite")
     assert initialise(root, series=("b.example.us",)).series == (SERIES, "b.example.us")
 
 
@@ -243,9 +243,9 @@ def test_bytes_are_kept_by_the_first_node(nodes: list[Registry]) -> None:
     assert record is not None
     (held,) = record.versions[0].representations
     assert one.bytes.read_bytes(held) == b"one"
-    with pytest.raises(BytesElsewhere):
+    with pytest.raises(BytesAtKeeper):
         two.bytes.read_bytes(held)
-    with pytest.raises(BytesElsewhere):
+    with pytest.raises(BytesAtKeeper):
         two.door.execute_command(mint)
     assert two.door.execute_command(RESERVE).identifier.endswith("/2")
 

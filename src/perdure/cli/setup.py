@@ -62,7 +62,7 @@ def init(
     root = directory or here().root
     settings = initialise(
         root,
-        store_name=store,
+        store,
         series=series,
         naming_authorities=naming_authority,
         shoulders=shoulder,

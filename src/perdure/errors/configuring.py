@@ -146,14 +146,28 @@ class StoreUnknown(BadSettings):
         return f"no store has this name; installed: {', '.join(self.installed) or 'none'}"
 
 
-class StoreAddressMalformed(FaultQuoted, BadSettings):
+class StoreAddressMalformed(BadSettings):
     """The address of a store cannot be read; `value` is the address without its password."""
+
+    reason = "libpq cannot read it; see docs/reference/postgresql.md"
+
+
+class StorePasswordUnescaped(BadSettings):
+    """The password in the address of a store has characters that end it."""
+
+    reason = "write the characters / ? # @ of its password as %2F %3F %23 %40"
+
+
+class StoreSchemaInvalid(BadSettings):
+    """The schema in the address of a store is not a name."""
+
+    reason = "its schema must begin with a letter, and have lower-case letters, digits and _"
 
 
 class StoreIsFixed(BadSettings):
-    """The store of a registry that exists cannot be chosen anew."""
+    """The store of a registry that exists cannot be changed."""
 
-    reason = "this registry has another store already; choose it only for a new directory"
+    reason = "this registry has another store already; only a new directory takes --store"
 
 
 class PluginUnusable(FaultQuoted, BadSettings):

@@ -171,15 +171,40 @@ class RegistryNotInDatabase(Unavailable):
     mend = "create the registry with 'perdure init --store ADDRESS', or correct the setting store"
 
 
-class DatabaseUnfit(FaultQuoted, Unavailable):
-    """A database cannot have a registry; `fault` says why."""
+class DatabaseUnfit(Unavailable):
+    """A database cannot have a registry. Abstract: each reason has a class."""
 
     address: str
-    mend: str | None = None
 
     @property
     def what(self) -> str:
         return f"a registry in {self.address}"
+
+
+class ServerTooOld(DatabaseUnfit):
+    """The database server is of an earlier release than perdure needs."""
+
+    version: int
+    oldest: int
+
+    @property
+    def reason(self) -> str:
+        return f"it runs PostgreSQL {self.version}"
+
+    @property
+    def mend(self) -> str:
+        return f"use PostgreSQL {self.oldest} or newer"
+
+
+class EncodingUnfit(DatabaseUnfit):
+    """The database cannot store every text."""
+
+    encoding: str
+    mend = "create the database with ENCODING 'UTF8' TEMPLATE template0"
+
+    @property
+    def reason(self) -> str:
+        return f"its encoding is {self.encoding}"
 
 
 class NotOfThisStore(Unavailable):

@@ -130,7 +130,7 @@ class RegistriesDivided(Unavailable):
         )
 
 
-class BytesElsewhere(Unavailable):
+class BytesAtKeeper(Unavailable):
     """Another machine keeps the bytes of this registry; this one has only its records."""
 
     host: str

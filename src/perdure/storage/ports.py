@@ -104,7 +104,7 @@ def _describe_fault(error: OSError) -> str:
 # -------
 
 
-class Counts(Protocol):
+class CountPair(Protocol):
     """Counts of revisions and of changes, in this order, for those who read them at every request.
 
     The second one has no meaning but that it differs after each change.
@@ -114,13 +114,13 @@ class Counts(Protocol):
 
 
 class RevisionCounter(Protocol):
-    """A count that grows before a revision of a record is acknowledged, whoever writes it.
+    """A count that grows before a revision of a record is acknowledged, on every node.
 
     What was read after the count was, is valid as long as the count is the same.
     """
 
     @property
-    def counts(self) -> Counts:
+    def counts(self) -> CountPair:
         """Both counts."""
 
     @property

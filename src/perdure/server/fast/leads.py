@@ -50,7 +50,7 @@ from perdure.server.common.elsewhere import make_redirection
 from perdure.server.common.redirects import make_redirect, redirect_onward
 from perdure.server.fast.lookups import TurnLookUp
 from perdure.settings import Settings
-from perdure.storage.ports import Counts
+from perdure.storage.ports import CountPair
 
 PDI = "pdi:"
 _MOST_SEEKS = 4
@@ -84,7 +84,7 @@ class Leads:
     def __init__(
         self,
         lookups: TurnLookUp,
-        counts: Counts,
+        counts: CountPair,
         settings: Settings,
         is_governed: Callable[[str], bool],
         delegations: Delegations,

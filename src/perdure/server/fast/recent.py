@@ -20,7 +20,7 @@ from collections.abc import Callable
 from perdure.server.fast.choices import ChosenAnswers
 from perdure.server.fast.held import ReadyRepresentation
 from perdure.server.fast.leads import Lead
-from perdure.storage.ports import Counts
+from perdure.storage.ports import CountPair
 
 MOST_ANSWERS = 8192
 """The most results in each half."""
@@ -43,7 +43,7 @@ class RecentAnswers:
     `note_revision` is called when the results are dropped because a record was revised.
     """
 
-    def __init__(self, counts: Counts, note_revision: Callable[[], None]) -> None:
+    def __init__(self, counts: CountPair, note_revision: Callable[[], None]) -> None:
         self._counts = counts
         self._note_revision = note_revision
         self._seen = -1

@@ -17,7 +17,11 @@ from urllib.parse import parse_qsl, quote, urlencode
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
-from perdure.errors.configuring import StoreAddressMalformed
+from perdure.errors.configuring import (
+    StoreAddressMalformed,
+    StorePasswordUnescaped,
+    StoreSchemaInvalid,
+)
 from perdure.model.store_addresses import hide_password
 
 _SCHEMA = re.compile("[a-z_][a-z0-9_]{0,54}")
@@ -25,7 +29,7 @@ _UNESCAPED = re.compile("[a-z]+://[^:/?#@]*:[^@]*[/?#@].*@", re.DOTALL)
 DEFAULT_SCHEMA = "perdure"
 
 
-class Address(NamedTuple):
+class DatabaseAddress(NamedTuple):
     """The address of a registry, taken apart."""
 
     parameters: dict[str, str]
@@ -42,21 +46,19 @@ class Address(NamedTuple):
         return " ".join(text.split())
 
 
-def parse_address(text: str) -> Address:
+def parse_address(text: str) -> DatabaseAddress:
     """Take an address apart. Raises StoreAddressMalformed, without the password."""
     shown = hide_password(text)
     if _UNESCAPED.match(text):
-        fault = "write the characters / ? # @ of its password as %2F %3F %23 %40"
-        raise StoreAddressMalformed(setting="store", value=shown, fault=fault)
+        raise StorePasswordUnescaped(setting="store", value=shown)
     place, _, query = text.partition("?")
     options = parse_qsl(query, keep_blank_values=True)
     schema = dict(options).get("schema", DEFAULT_SCHEMA)
     if not _SCHEMA.fullmatch(schema) or schema.startswith("pg_"):
-        raise StoreAddressMalformed(setting="store", value=shown, fault="its schema is not a name")
+        raise StoreSchemaInvalid(setting="store", value=shown)
     rest = urlencode([one for one in options if one[0] != "schema"], quote_via=quote)
     try:
         found = conninfo_to_dict(f"{place}?{rest}")
     except (psycopg.Error, ValueError):  # its text may quote the password
-        fault = "libpq cannot read it; write characters such as / and @ in it as %2F and %40"
-        raise StoreAddressMalformed(setting="store", value=shown, fault=fault) from None
-    return Address({name: str(value) for name, value in found.items()}, schema, shown)
+        raise StoreAddressMalformed(setting="store", value=shown) from None
+    return DatabaseAddress({name: str(value) for name, value in found.items()}, schema, shown)

@@ -25,7 +25,7 @@ from perdure.storage.ports import (
     JournalFull,
     JournalInterrupted,
 )
-from perdure.storage.postgresql.addresses import Address
+from perdure.storage.postgresql.addresses import DatabaseAddress
 
 FORMAT = 1
 """The format of the tables that this release writes and reads."""
@@ -55,7 +55,7 @@ _RACES = (
 )
 
 
-def connect(address: Address, *, writes: bool = False) -> Connection:
+def connect(address: DatabaseAddress, *, writes: bool = False) -> Connection:
     """Connect to the database of a registry. Raises Unavailable."""
     connection = connect_database(address)
     try:
@@ -73,7 +73,7 @@ def connect(address: Address, *, writes: bool = False) -> Connection:
     return connection
 
 
-def connect_database(address: Address) -> Connection:
+def connect_database(address: DatabaseAddress) -> Connection:
     """Connect to the database alone, whether it has a registry or not. Raises Unavailable."""
     parameters = {**_PARAMETERS, "application_name": "perdure", **address.parameters}
     with reading_errors(address):
@@ -81,7 +81,7 @@ def connect_database(address: Address) -> Connection:
     return found
 
 
-def check_format(connection: Connection, address: Address) -> None:
+def check_format(connection: Connection, address: DatabaseAddress) -> None:
     """Raise Unavailable if the schema has no registry, or one of another release."""
     try:
         row = connection.execute("SELECT value FROM meta WHERE name = 'format'").fetchone()
@@ -97,7 +97,7 @@ def check_format(connection: Connection, address: Address) -> None:
 
 
 @contextmanager
-def reading_errors(address: Address) -> Iterator[None]:
+def reading_errors(address: DatabaseAddress) -> Iterator[None]:
     """Raise Unavailable if the database cannot be read."""
     try:
         yield
@@ -105,13 +105,13 @@ def reading_errors(address: Address) -> Iterator[None]:
         raise translate_reading(error, address) from None
 
 
-def translate_reading(error: psycopg.Error, address: Address) -> Exception:
+def translate_reading(error: psycopg.Error, address: DatabaseAddress) -> Exception:
     """The error to raise if the database could not be read."""
     return DatabaseUnreachable(address=address.shown, fault=address.scrub_text(str(error)))
 
 
 def translate_writing(
-    error: psycopg.Error, connection: Connection, address: Address
+    error: psycopg.Error, connection: Connection, address: DatabaseAddress
 ) -> JournalError | psycopg.Error:
     """Translate an error in a batch; return the error itself if the mistake is ours."""
     text = address.scrub_text(str(error))

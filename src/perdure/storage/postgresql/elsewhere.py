@@ -18,10 +18,10 @@ from uuid import uuid4
 
 import psycopg
 
-from perdure.errors.unavailable import BytesElsewhere
+from perdure.errors.unavailable import BytesAtKeeper
 from perdure.storage.byte_ports import Bytes, BytesWriter
 from perdure.storage.durable import write_durably
-from perdure.storage.postgresql.addresses import Address
+from perdure.storage.postgresql.addresses import DatabaseAddress
 from perdure.storage.postgresql.connecting import connect, reading_errors
 
 _FILE = "node"
@@ -31,7 +31,7 @@ _FREE_OF_BYTES = frozenset(("create", "close", "list_numbers", "open_writer"))
 """What also a node without the bytes does."""
 
 
-def name_keeper(address: Address, root: Path) -> None:
+def name_keeper(address: DatabaseAddress, root: Path) -> None:
     """Give a directory the name of a node; the first one is the keeper of the bytes."""
     if not (root / _FILE).exists():
         write_durably(root / _FILE, f"{uuid4()}\n".encode())
@@ -46,7 +46,7 @@ def _read_node(root: Path) -> str:
         return ""
 
 
-def find_keeper(address: Address, root: Path) -> str | None:
+def find_keeper(address: DatabaseAddress, root: Path) -> str | None:
     """The machine of the node that keeps the bytes, or None if this directory does."""
     with connect(address) as connection, reading_errors(address):
         try:
@@ -83,7 +83,7 @@ class BytesOfKeeper:
         return self._host
 
     def _refuse(self) -> Never:
-        raise BytesElsewhere(host=self._host or "")
+        raise BytesAtKeeper(host=self._host or "")
 
     def open_writer(self, *arguments: Any, **named: Any) -> BytesWriter:
         if self._find_host() is not None:

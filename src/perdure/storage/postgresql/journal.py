@@ -68,7 +68,7 @@ from perdure.storage.ports import (
     JournalUndecided,
     ReplayedChange,
 )
-from perdure.storage.postgresql.addresses import Address
+from perdure.storage.postgresql.addresses import DatabaseAddress
 from perdure.storage.postgresql.connecting import (
     Connection,
     connect,
@@ -174,7 +174,7 @@ class PostgresqlJournal(PostgresqlRecords):
 
     is_shared = True
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: DatabaseAddress) -> None:
         super().__init__(address)
         self._node = uuid4()
         self._batch = 0
@@ -354,7 +354,7 @@ class PostgresqlJournal(PostgresqlRecords):
                     self._only.close()
 
     def tidy_up(self) -> None:
-        """Number changes, if this node alone has left many that nobody has read."""
+        """Number changes, if this node has left many that no reader has numbered."""
         if self._unnumbered >= _NUMBER_AT:
             self._unnumbered = 0
             self._number_waiting()

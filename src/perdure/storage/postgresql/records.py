@@ -23,7 +23,7 @@ from perdure.model.reading_rules import ReadingRule
 from perdure.model.records import Record, Token
 from perdure.model.stored import LEAST_WITH_BYTES
 from perdure.storage.ports import LineRun
-from perdure.storage.postgresql.addresses import Address
+from perdure.storage.postgresql.addresses import DatabaseAddress
 from perdure.storage.postgresql.changes import ChangeReader
 from perdure.storage.postgresql.connecting import Connection, connect, translate_reading
 from perdure.storage.postgresql.counter import DatabaseCounter
@@ -41,18 +41,13 @@ _LAST = "SELECT key, record FROM records WHERE key >= %s AND key <= %s ORDER BY 
 _REFERRING = "SELECT key FROM refers WHERE hash = %s ORDER BY key LIMIT %s"
 _SEGMENTS = "SELECT number, length, opened FROM segments ORDER BY number"
 _UNLINKED = """
-SELECT hash, key FROM unnest(%s::bigint[], %s::text[]) WITH ORDINALITY AS sought (hash, key, place)
-  WHERE NOT EXISTS (
-      SELECT FROM refers WHERE refers.hash = sought.hash AND refers.key = sought.key
-    ) AND NOT EXISTS (
-      SELECT FROM staged_refers AS staged
-        WHERE staged.hash = sought.hash AND staged.key = sought.key
-    )
-  ORDER BY hash, key
+SELECT sought.hash, sought.key FROM unnest(%s::bigint[], %s::text[]) AS sought (hash, key)
+  LEFT JOIN refers USING (hash, key) LEFT JOIN staged_refers AS staged USING (hash, key)
+  WHERE refers.hash IS NULL AND staged.hash IS NULL
 """
 _INVALID = """
 SELECT indexrelid::regclass::text FROM pg_index JOIN pg_class ON pg_class.oid = indrelid
-  WHERE NOT indisvalid AND relnamespace = current_schema()::regnamespace
+  WHERE indisvalid = false AND relnamespace = current_schema()::regnamespace
 """
 
 
@@ -69,7 +64,7 @@ def write_range(low: str, high: str | None) -> tuple[str, tuple[str, ...]]:
 class PostgresqlRecords(ChangeReader):
     """Reads a registry. Each thread has its own connection."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: DatabaseAddress) -> None:
         self._address = address
         self._local = threading.local()
         self._connections: list[Connection] = []
@@ -274,7 +269,7 @@ class PostgresqlRecords(ChangeReader):
 class PostgresqlLookUp:
     """Looks up records for one thread, as the port `perdure.storage.ports.RecordLookUp`."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: DatabaseAddress) -> None:
         self._records = PostgresqlRecords(address)
 
     def find_stored(self, key: str) -> str | None:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from perdure.errors.processes import DatabaseUnfit
+from perdure.errors.processes import EncodingUnfit, ServerTooOld
 from perdure.model.references import EQUAL
-from perdure.storage.postgresql.addresses import Address
+from perdure.storage.postgresql.addresses import DatabaseAddress
 from perdure.storage.postgresql.connecting import (
     FORMAT,
     Connection,
@@ -27,7 +27,7 @@ _HAS_TABLES = "SELECT to_regclass(%s) IS NOT NULL"
 _SCRIPT = Path(__file__).with_name("schema.sql")
 
 
-def create_schema(address: Address) -> None:
+def create_schema(address: DatabaseAddress) -> None:
     """Make the tables of a registry, unless they are there. Raises Unavailable."""
     with connect_database(address) as connection, reading_errors(address):
         check_server(connection, address)
@@ -45,19 +45,11 @@ def create_schema(address: Address) -> None:
             connection.execute("INSERT INTO refers VALUES (%s, '')", (reference_hash(EQUAL),))
 
 
-def check_server(connection: Connection, address: Address) -> None:
+def check_server(connection: Connection, address: DatabaseAddress) -> None:
     """Raise DatabaseUnfit if the server is too old, or the database has another encoding."""
-    if connection.info.server_version < OLDEST_SERVER * 10_000:
-        version = connection.info.server_version // 10_000
-        raise DatabaseUnfit(
-            address=address.shown,
-            fault=f"it runs PostgreSQL {version}",
-            mend=f"use PostgreSQL {OLDEST_SERVER} or newer",
-        )
-    encoding = connection.info.parameter_status("server_encoding")
+    version = connection.info.server_version // 10_000
+    if version < OLDEST_SERVER:
+        raise ServerTooOld(address=address.shown, version=version, oldest=OLDEST_SERVER)
+    encoding = connection.info.parameter_status("server_encoding") or "unknown"
     if encoding != "UTF8":
-        raise DatabaseUnfit(
-            address=address.shown,
-            fault=f"its encoding is {encoding}",
-            mend="create the database with ENCODING 'UTF8' TEMPLATE template0",
-        )
+        raise EncodingUnfit(address=address.shown, encoding=encoding)

@@ -1,16 +1,16 @@
-"""Numbers for the changes that transactions left: one sequence, whichever node wrote them.
+"""Numbers for the changes that transactions left: one sequence for all nodes.
 
-How it works: a transaction that writes records adds its changes without a number. Whoever wants to
-read changes (a follower, a harvest, `perdure changes`) first numbers what is waiting, under a lock
-that one session of all nodes holds: it continues the chain in the order of `id`, and commits. Then
-it reads. So nobody waits for a number when names are minted, and one flush numbers many batches.
+How it works: a transaction that writes records adds its changes without a number. A session
+that is to read changes (for a follower, a harvest, `perdure changes`) first numbers what is waiting,
+under a lock that one session of all nodes holds: it continues the chain in the order of `id`, and
+commits. Then it reads. So no mint waits for a number, and one flush numbers many batches.
 
 The order respects each series and each record: a transaction draws the `id` of a change when it has
 the lock of the day or record that it writes, and keeps the lock until it has committed. Of two such
 transactions, the later one draws its `id` after the earlier one has become visible.
 
-What must stay true: no reader sees a change without its number; a number is durable before anybody
-reads it; numbers have no gap and are never given twice.
+What must stay true: no reader sees a change without its number; a number is durable before it
+is read; numbers have no gap and are never given twice.
 """
 
 from __future__ import annotations

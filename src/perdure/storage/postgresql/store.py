@@ -12,7 +12,7 @@ from typing import Never, cast
 
 from perdure.errors.processes import NotOfThisStore
 from perdure.storage.byte_ports import Bytes
-from perdure.storage.postgresql.addresses import Address, parse_address
+from perdure.storage.postgresql.addresses import DatabaseAddress, parse_address
 from perdure.storage.postgresql.elsewhere import BytesOfKeeper, find_keeper, name_keeper
 from perdure.storage.postgresql.journal import PostgresqlJournal
 from perdure.storage.postgresql.records import PostgresqlRecords
@@ -29,7 +29,7 @@ class PostgresqlStore:
         """Raises BadSettings if the address is not one."""
         self._address = parse_address(address)
 
-    def find_address(self, root: Path) -> Address:
+    def find_address(self, root: Path) -> DatabaseAddress:
         """The address of the registry of a directory: the same for every directory."""
         del root
         return self._address
