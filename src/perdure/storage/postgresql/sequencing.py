@@ -1,8 +1,8 @@
 """Numbers for the changes that transactions left: one sequence for all nodes.
 
 How it works: a transaction that writes records adds its changes without a number. A session
-that is to read changes (for a follower, a harvest, `perdure changes`) first numbers what is waiting,
-under a lock that one session of all nodes holds: it continues the chain in the order of `id`, and
+that is to read changes (for a follower, a harvest, a command) first numbers what is waiting, under
+a lock that one session of all nodes holds: it continues the chain in the order of `id`, and
 commits. Then it reads. So no mint waits for a number, and one flush numbers many batches.
 
 The order respects each series and each record: a transaction draws the `id` of a change when it has
