@@ -150,7 +150,10 @@ class FastPath:
             usual = self._headers.judge_header(fields)
         if usual is None:
             return None
-        found = self._find_answer(target)
+        try:
+            found = self._find_answer(target)
+        except PerdureError:  # the registry cannot be read; the normal path says so
+            return None
         if found is None:
             found = self._find_new_answer(target, usual.wishes)
         # Nearly every result is a redirect, so the type is compared with that first.
