@@ -136,7 +136,7 @@ def test_the_head_has_the_links_of_the_page_itself(site: Deployment, letter: str
     assert {rel for rel, _ in links} <= {
         *("cite-as", "type", "author", "license", "collection", "describedby", "linkset"),
         *("latest-version", "predecessor-version", "successor-version", "version-history"),
-        *("stylesheet", "search", "canonical", "schema.DC"),
+        *("stylesheet", "icon", "search", "canonical", "schema.DC"),
     }
     assert [href for rel, href in links if rel == "cite-as"] == [name]
 

@@ -68,6 +68,8 @@ class PageFrame(msgspec.Struct, frozen=True, kw_only=True):
     """The addresses of the style sheet and the script of documents that pages show in a frame."""
     logo: str = ""
     """The address of the logo, or an empty string."""
+    icon: str = ""
+    """The address of the picture that browsers show beside the title: the logo, if there is one."""
     assets: Mapping[str, Asset] = {}
     """The files behind these addresses."""
     is_inner: bool = False
@@ -110,6 +112,11 @@ def load_frame(settings: Settings, root: Path) -> PageFrame:
         found = _read_logo(settings.logo, root)
         logo = _make_address(f"logo{Path(settings.logo).suffix.lower()}", found.body)
         assets[logo] = found
+    icon = logo
+    if not logo:
+        picture = render_template("icon.svg", colour=settings.colour)
+        icon = _make_address("icon.svg", picture)
+        assets[icon] = Asset(LOGO_TYPES[".svg"], picture)
     return PageFrame(
         institution=settings.institution,
         institution_url=settings.institution_url,
@@ -123,6 +130,7 @@ def load_frame(settings: Settings, root: Path) -> PageFrame:
         view_style=framed["view.css"],
         view_script=framed["view.js"],
         logo=logo,
+        icon=icon,
         assets=assets,
     )
 
