@@ -72,6 +72,7 @@ def addresses(site: Deployment) -> dict[str, str]:
     )
     site.commit(letter, text(LETTER + b"P.S. Two more came.\r\n", charset="us-ascii"))
     quoting = site.mint(text(f"See {letter}#char=0,9.".encode()))
+    page = site.mint(text(b"<title>Of herons</title><p>Two <b>more</b>.", "html", "text/html"))
     gone = site.mint(text(b"x"))
     site.do(Withdraw(identifier=parse(resource(gone)), reason="The author wished it."))
     located = site.bind("hdl:21.T14999/located", "https://far.example/1")
@@ -102,6 +103,8 @@ def addresses(site: Deployment) -> dict[str, str]:
         "assertions": f"/{letter}?assertions",
         "provenance": f"/{letter}?provenance",
         "record": f"/{letter}?info",
+        "difference": f"/{resource(letter)}?diff=1,2",
+        "framed": f"/{page}?landing",
         "passages": f"/{letter}?quote=e",
         "no passage": f"/{letter}?quote=nowhere",
         "search": "/search?q=herons",

@@ -50,6 +50,7 @@ _MODULES = {
     "search": "searching",
     "describe": "reading",
     "history": "history",
+    "diff": "differing",
     "cite": "citing",
     "cites": "citations",
     "cited-by": "citations",

@@ -203,6 +203,14 @@ class TreeTooLong(LimitCounted, OverBudget):
     source: str
 
 
+class DifferencesTooMany(LimitCounted, OverBudget):
+    """Too many lines of two versions differ."""
+
+    subject = "the comparison of two versions of {source}"
+    unit = "lines that differ"
+    source: str
+
+
 class NodesTooMany(LimitCounted, OverBudget):
     """The tree of a document has too many nodes."""
 

@@ -76,7 +76,7 @@ ABOUT = frozenset(("", "?", "info"))
 """The queries that ask for a description: `?`, `??` (inflections of ARKs) and `?info`."""
 _BARE = ("metadata", "cite")
 """Parameters that need no value."""
-_ANSWERED = (*_BARE, "quote", "point", "preview")
+_ANSWERED = (*_BARE, "quote", "point", "preview", "diff")
 """Parameters that are questions: each has an answer of its own."""
 _VERBS = ("info", "bytes", "landing", "linkset", "locations", "history", "members", "play",
           "text", "signatures", "assertions", "provenance", "manifest", "cites",
@@ -88,7 +88,7 @@ _TYPED = ("quote", "before", "after")
 """Parameters from a form, in which a space is written `+`."""
 _PARAMETERS = ("metadata", "level", "cite", "locale", "part", "t", "cursor", "limit", "urlappend",
                "region", "index", "type", "locatt", "form", "by", "motivation", "scope", "kind",
-               "since", "until", "point", "preview", "at", *NUMBERS)  # fmt: skip
+               "since", "until", "point", "preview", "diff", "at", *NUMBERS)  # fmt: skip
 
 
 _OF_PROXIES = ("noredirect", "ignore_aliases", "auth")
@@ -142,6 +142,8 @@ class Question(msgspec.Struct, frozen=True):
     """A place in a document as a page shows it; the identifier of that part is wanted."""
     preview: View | None = None
     """A picture of a document that a page shows."""
+    diff: tuple[int, int] | None = None
+    """Two versions; their difference is wanted."""
     at: int = 0
     """The place at which a preview begins: a character, a frame, a page or a row."""
     form: str | None = None
@@ -248,6 +250,7 @@ def _read_question(text: str, verbs: tuple[str, ...]) -> Question:
         after=found.get("after"),
         point=read_place(found) if "point" in found else None,
         preview=read_view(found["preview"]) if "preview" in found else None,
+        diff=_read_versions(found["diff"]) if "diff" in found else None,
         at=read_position(found["at"], "at") if "at" in found else 0,
         form=found.get("form"),
         by=found.get("by") or "",
@@ -318,6 +321,14 @@ def _is_flag(name: str, value: str, verbs: tuple[str, ...]) -> bool:
     if name in _OF_PROXIES:
         return "info" in verbs and unquote(value).lower() in ("", "true")
     return name in _FLAGS and not value
+
+
+def _read_versions(text: str) -> tuple[int, int]:
+    """Two numbers of versions, such as `1,2`."""
+    found = re.fullmatch("([1-9][0-9]{0,8}),([1-9][0-9]{0,8})", text, re.ASCII)
+    if found is None:
+        raise MalformedNumber(parameter="diff", text=text, low=1)
+    return int(found[1]), int(found[2])
 
 
 def _read_positive(text: str) -> int:

@@ -43,6 +43,7 @@ from perdure.server.resource import (
     asserting,
     citations,
     citing,
+    differing,
     held,
     landing,
     members,
@@ -134,6 +135,8 @@ async def _answer_question(
         return await quoting.redirect_to_passage(service, request, resolved, question)
     if question.point is not None:
         return await pointing.name_place(service, request, resolved, question.point)
+    if question.diff is not None:
+        return await differing.show_difference(service, request, resolved, question.diff)
     if question.preview is not None:
         return await renditions.answer_rendition(service, request, resolved, question.preview)
     return await _answer_verb(service, request, resolved, question)

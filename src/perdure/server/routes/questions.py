@@ -216,6 +216,12 @@ QUESTIONS = (
         "`peaks`, `frames`, `frame-<n>`, `page-<n>`; never the thing itself",
     ),
     Parameter(
+        name="diff",
+        shown="?diff=<version>,<version>",
+        text="the [difference](landing-pages.md#differences-of-versions) of two versions held "
+        "here: a page, JSON, or as `diff -u` writes it",
+    ),
+    Parameter(
         name="at",
         text="the character, frame, page or row at which the preview on a page begins",
         listed=False,

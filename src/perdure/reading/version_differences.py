@@ -1,0 +1,233 @@
+"""Two versions of a document, compared: their plain texts line by line, or their bytes as a whole.
+
+How it works: each version is resolved as any other name, with the rights of the reader. Lines are
+compared by the greedy algorithm of Myers ("An O(ND) Difference Algorithm and Its Variations", 1986,
+section 4.1), between the lines that both texts begin and end with. If a version has no plain text,
+only type, length and digest are compared.
+
+What must stay true: the comparison takes a bounded number of steps; beyond it there is an error,
+not another difference.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import groupby
+
+import msgspec
+
+from perdure.errors import MissingLibrary, NoSuchVersion, PartNotSupported
+from perdure.errors.cutting import TextElsewhere, TextNotSupported
+from perdure.errors.damage import TextAbsent
+from perdure.errors.limits import DifferencesTooMany
+from perdure.formats import is_text
+from perdure.ids import Identifier
+from perdure.model.queries import Fetch, Gone
+from perdure.policy.naming import qualify_identifier
+from perdure.reading.documents import Documents
+from perdure.reading.plain_texts import choose_text
+from perdure.reading.resolve import ReadDoor
+from perdure.reading.resolved import Resolved
+
+_MOST = 2_000  # lines that differ
+_MOST_STEPS = 10_000_000  # of comparing lines
+_CONTEXT = 3  # lines around a difference
+_LINE = re.compile(r"[^\n]*\n|[^\n]+\Z")
+_WITHOUT_TEXT = (TextNotSupported, TextAbsent, PartNotSupported, MissingLibrary)
+
+
+class ComparedVersion(msgspec.Struct, frozen=True, kw_only=True):
+    """A version that is compared."""
+
+    identifier: str
+    version: int
+    media_type: str
+    length: int
+    sha512: str
+
+
+class DifferentLine(msgspec.Struct, frozen=True):
+    """A line of one text or both. `before` and `after` are its numbers, from 1, or None."""
+
+    sign: str
+    """`-`, `+`, or a space for a line of both texts."""
+    before: int | None
+    after: int | None
+    text: str
+    """The line with its line feed."""
+
+
+class VersionDifference(msgspec.Struct, frozen=True, kw_only=True):
+    """Two versions, compared."""
+
+    before: ComparedVersion
+    after: ComparedVersion
+    is_text: bool
+    """False if a version has no plain text."""
+    hunks: tuple[tuple[DifferentLine, ...], ...]
+    """Lines that differ, each group with the lines around it."""
+
+    def write_unified(self) -> str:
+        """Write the difference as `diff -u` and `patch` do; empty if no line differs."""
+        if not self.is_text:
+            names = f"{self.before.identifier} and {self.after.identifier}"
+            return f"{names} differ\n" if self.before.sha512 != self.after.sha512 else ""
+        lines = [f"--- {self.before.identifier}\n", f"+++ {self.after.identifier}\n"]
+        for hunk in self.hunks:
+            olds = [line.before for line in hunk if line.before is not None]
+            news = [line.after for line in hunk if line.after is not None]
+            lines.append(f"@@ -{_write_range(olds)} +{_write_range(news)} @@\n")
+            for line in hunk:
+                ended = line.text.endswith("\n")
+                lines.append(line.sign + line.text + ("" if ended else _NO_LINE_FEED))
+        return "".join(lines) if self.hunks else ""
+
+
+_NO_LINE_FEED = "\n\\ No newline at end of file\n"
+
+
+def _write_range(numbers: list[int]) -> str:
+    return f"{numbers[0]},{len(numbers)}" if numbers else "0,0"
+
+
+def compare_versions(
+    reading: ReadDoor, documents: Documents, resolved: Resolved, numbers: tuple[int, int]
+) -> VersionDifference | Gone:
+    """Compare two versions of a document, or return the tombstone of one of them.
+
+    Raises NoSuchVersion, OverBudget if too many lines differ, TextElsewhere if a version is not
+    held here, and the errors of resolving.
+    """
+    sides: list[tuple[ComparedVersion, str | None]] = []
+    for number in numbers:
+        name = _name_version(resolved, number)
+        query = msgspec.structs.replace(resolved.query, identifier=name, part=None)
+        side = reading.resolve(query)
+        step = choose_text(side)
+        if isinstance(step, Gone):
+            return step
+        sides.append((_describe_side(step, number), _read_text(documents, side, step)))
+    (before, old), (after, new) = sides
+    if old is None or new is None:
+        return VersionDifference(before=before, after=after, is_text=False, hunks=())
+    lines = compare_lines(_LINE.findall(old), _LINE.findall(new), str(resolved.whole))
+    return VersionDifference(before=before, after=after, is_text=True, hunks=tuple(_group(lines)))
+
+
+def _name_version(resolved: Resolved, number: int) -> Identifier:
+    """Return the name of a version, in the format that is named or the one closest to a text.
+
+    Raises NoSuchVersion.
+    """
+    whole, versions = resolved.whole, resolved.known.versions
+    found = [one for one in versions if one.number == number]
+    known = [  # the record does not say which formats a closed or withdrawn version has
+        sorted(version.representations, key=lambda one: not is_text(one.media_type))
+        for version in (*found, *versions)
+    ]
+    format = whole.format or next((one.format for every in known for one in every), None)
+    if not found or format is None:
+        numbers = tuple(one.number for one in versions)
+        raise NoSuchVersion(identifier=str(whole), version=number, versions=numbers)
+    return qualify_identifier(whole, number, format)
+
+
+def _describe_side(step: Fetch, number: int) -> ComparedVersion:
+    one = step.representation
+    if not one.sha512:
+        raise TextElsewhere(selector="diff")
+    return ComparedVersion(
+        identifier=str(step.identifier),
+        version=number,
+        media_type=one.media_type,
+        length=one.length,
+        sha512=one.sha512,
+    )
+
+
+def _read_text(documents: Documents, side: Resolved, step: Fetch) -> str | None:
+    try:
+        return documents.read_text(side, step)
+    except _WITHOUT_TEXT:
+        return None
+
+
+def compare_lines(old: list[str], new: list[str], source: str = "") -> list[DifferentLine]:
+    """Return all lines of two texts, in order. Raises DifferencesTooMany."""
+    first = 0
+    while first < min(len(old), len(new)) and old[first] == new[first]:
+        first += 1
+    last = 0
+    while last < min(len(old), len(new)) - first and old[-1 - last] == new[-1 - last]:
+        last += 1
+    middle = _find_path(old[first : len(old) - last], new[first : len(new) - last], source)
+    found: list[DifferentLine] = []
+    before = after = 0
+    for sign in " " * first + middle + " " * last:
+        text = new[after] if sign == "+" else old[before]
+        before += sign != "+"
+        after += sign != "-"
+        numbers = before if sign != "+" else None, after if sign != "-" else None
+        found.append(DifferentLine(sign, *numbers, text))
+    return found
+
+
+def _find_path(old: list[str], new: list[str], source: str) -> str:
+    """Return a shortest sequence of `-`, `+` and spaces that makes the new lines of the old."""
+    reached = {1: 0}
+    """By diagonal: the furthest old line."""
+    past: list[dict[int, int]] = []
+    steps = 0
+    for count in range(_MOST + 1):
+        past.append(reached.copy())
+        for diagonal in range(-count, count + 1, 2):
+            x = _continue_path(reached, count, diagonal)
+            y = x - diagonal
+            begun = x
+            while x < len(old) and y < len(new) and old[x] == new[y]:
+                x, y = x + 1, y + 1
+            steps += x - begun + 1
+            reached[diagonal] = x
+            if x >= len(old) and y >= len(new):
+                return _trace_path(past, len(old), len(new))
+        if steps > _MOST_STEPS:
+            break
+    raise DifferencesTooMany(source=source, most=_MOST)
+
+
+def _continue_path(reached: dict[int, int], count: int, diagonal: int) -> int:
+    """Return the old line at which a path goes on: after a line that was added, or removed."""
+    adds = _is_added(reached, count, diagonal)
+    return reached[diagonal + 1] if adds else reached[diagonal - 1] + 1
+
+
+def _trace_path(past: list[dict[int, int]], x: int, y: int) -> str:
+    signs: list[str] = []
+    for count in range(len(past) - 1, 0, -1):
+        reached, diagonal = past[count], x - y
+        begun = _continue_path(reached, count, diagonal)
+        signs.append(" " * (x - begun))
+        adds = _is_added(reached, count, diagonal)
+        signs.append("+" if adds else "-")
+        x, y = (begun, begun - diagonal - 1) if adds else (begun - 1, begun - diagonal)
+    signs.append(" " * x)
+    return "".join(reversed(signs))
+
+
+def _is_added(reached: dict[int, int], count: int, diagonal: int) -> bool:
+    """Return True if the last line before a diagonal is one that was added."""
+    return diagonal == -count or (
+        diagonal != count and reached[diagonal - 1] < reached[diagonal + 1]
+    )
+
+
+def _group(lines: list[DifferentLine]) -> Iterator[tuple[DifferentLine, ...]]:
+    """Yield the lines that differ, each group with a few lines around it."""
+    near = set[int]()
+    for number, line in enumerate(lines):
+        if line.sign != " ":
+            near.update(range(number - _CONTEXT, number + _CONTEXT + 1))
+    shown = [number for number in sorted(near) if 0 <= number < len(lines)]
+    for _, group in groupby(enumerate(shown), key=lambda pair: pair[1] - pair[0]):
+        yield tuple(lines[number] for _, number in group)
