@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from perdure.errors import MalformedIdentifier
 from perdure.ids import parse as parse_any
 from perdure.ids import pdi_defaults
-from perdure.ids.pdi import Pdi, parse_pdi, read_plain_ending, read_plain_keys
+from perdure.ids.pdi import Pdi, parse_pdi
 from perdure.ids.pdi_defaults import find_default_scheme, is_video
+from perdure.ids.pdi_plain import read_plain_ending, read_plain_keys
 from perdure.testing import pdi as pdis
 
 TEXT = "pdi://oma.eop.gov.us/1997/09/01/1.text.1"

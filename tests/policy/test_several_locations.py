@@ -10,7 +10,7 @@ from tests.policy.test_sole_location import days, names, values, versions
 
 from perdure.errors import PerdureError
 from perdure.ids import parse
-from perdure.ids.pdi import read_plain_key
+from perdure.ids.pdi_plain import read_plain_key
 from perdure.model.queries import Preference, Query, Redirect
 from perdure.model.records import Location, Record, Tombstone, Value, Version
 from perdure.policy.decide import decide_step

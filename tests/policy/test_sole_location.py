@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.conftest import SERIES
 
 from perdure.ids import parse
-from perdure.ids.pdi import read_plain_key
+from perdure.ids.pdi_plain import read_plain_key
 from perdure.model import stored
 from perdure.model.queries import Query, Redirect
 from perdure.model.records import Location, Record, Representation, Tombstone, Value, Version

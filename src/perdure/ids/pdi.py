@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache
 from itertools import product
@@ -45,9 +45,7 @@ from perdure.ids.pdi_key import (
     encode_number,
     find_next_day_key,
     make_key_range,
-    make_plain_day_key,
     make_resource_key,
-    make_uid_key,
     read_resource_key,
 )
 from perdure.ids.pdi_mistake import DEEPEST, find_mistake
@@ -562,13 +560,8 @@ def _is_same_citation(
 # -------
 
 _plain_resource = grammar.PLAIN_RESOURCE.match
-_plain_uid = grammar.PLAIN_UID.fullmatch
 _resource = grammar.RESOURCE.match
 _find_low_number = {str(number): number for number in range(1, 10)}.get  # int() takes longer
-_MOST_DAYS = 4096  # whose keys are remembered
-_LONGEST_DAY = 300  # characters of such a day; so hostile texts cannot fill the memory
-_MOST_ENDINGS = 4096  # whose format and version are remembered
-_LONGEST_NAME = 255  # characters of a unique-id, which also bounds such an ending
 
 
 def parse_pdi(text: str) -> Pdi:
@@ -583,81 +576,6 @@ def parse_pdi(text: str) -> Pdi:
         if pdi is not None and len(pdi.text) <= LONGEST:
             return pdi
     raise find_mistake(text)
-
-
-def read_plain_key(text: str) -> tuple[str, str | None, str | None] | None:
-    """Return key, format and version of a PDI in canonical form without a part, as `parse_pdi`
-    does.
-
-    None for any other text, if the unique-id may encapsulate a URL, or if a component is long. It
-    takes a third of the time of `parse_pdi`, for callers that look up millions of PDIs: most are of
-    a day seen before, and end in a format and a version seen before.
-
-    >>> read_plain_key("pdi://oma.eop.gov.us/1997/09/01/1.text.1")
-    ('oma.eop.gov.us/19970901/a1', 'text', '1')
-    """
-    day, _, name = text.rpartition("/")
-    uid, dot, ending = name.partition(".")
-    if len(day) > _LONGEST_DAY or len(name) > _LONGEST_NAME:
-        return None
-    key, qualifiers = _make_day_key(day), _read_ending(dot + ending)
-    if key is None or qualifiers is None:
-        return None
-    if not (uid.isalnum() and uid.isascii()) and _plain_uid(uid) is None:
-        return None
-    return f"{key}/{make_uid_key(uid)}", *qualifiers
-
-
-def read_plain_keys(texts: Iterable[str]) -> tuple[list[str], list[str]] | None:
-    """Return the keys of PDIs, and the text of format and version of each, as `read_plain_key`
-    would read them; None if one of them is not plain.
-
-    It takes half the time for each, if consecutive ones are of the same day.
-
-    >>> read_plain_keys(["pdi://oma.eop.gov.us/1997/09/01/1.text.1"])
-    (['oma.eop.gov.us/19970901/a1'], ['.text.1'])
-    """
-    keys: list[str] = []
-    endings: list[str] = []
-    add_key, add_ending = keys.append, endings.append
-    last_day = last_ending = key = None
-    for text in texts:
-        day, _, name = text.rpartition("/")
-        if day != last_day:
-            key, last_day = _make_day_key(day) if len(day) <= _LONGEST_DAY else None, day
-        uid, dot, ending = name.partition(".")
-        if dot:
-            ending = dot + ending
-        if key is None or len(name) > _LONGEST_NAME:
-            return None
-        if ending != last_ending:
-            if _read_ending(ending) is None:
-                return None
-            last_ending = ending
-        if not (uid.isalnum() and uid.isascii()) and _plain_uid(uid) is None:
-            return None
-        add_key(f"{key}/{make_uid_key(uid)}")
-        add_ending(ending)
-    return keys, endings
-
-
-def read_plain_ending(ending: str) -> tuple[str | None, str | None]:
-    """Return format and version from an ending that `read_plain_keys` returned."""
-    return _read_ending(ending) or (None, None)
-
-
-@lru_cache(_MOST_DAYS)
-def _make_day_key(day: str) -> str | None:
-    """Return the key of a day in canonical form, which names of that day share, or None."""
-    plain = grammar.PLAIN_DAY.fullmatch(day)
-    return None if plain is None else make_plain_day_key(*plain.groups())
-
-
-@lru_cache(_MOST_ENDINGS)
-def _read_ending(ending: str) -> tuple[str | None, str | None] | None:
-    """Return format and version from the canonical text behind a unique-id, or None."""
-    plain = grammar.PLAIN_ENDING.fullmatch(ending)
-    return None if plain is None else (plain[1], plain[2])
 
 
 def _read_pdi(text: str, plain: re.Match[str] | None, depth: int) -> Pdi | None:

@@ -18,8 +18,9 @@ from perdure.errors.contents import FormatHasHash
 from perdure.errors.naming import PartNotBindable, PatternNotAllowed
 from perdure.ids import Identifier, parse
 from perdure.ids.name_set import NameSet
-from perdure.ids.pdi import Pdi, read_plain_key
+from perdure.ids.pdi import Pdi
 from perdure.ids.pdi_key import are_serial_keys, encode_number, read_resource_key
+from perdure.ids.pdi_plain import read_plain_key
 from perdure.model.records import Record, Representation
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.conftest import SERIES
 
 from perdure.errors import InvalidRequest, PerdureError
-from perdure.ids.pdi import read_plain_ending, read_plain_key, read_plain_keys
+from perdure.ids.pdi_plain import read_plain_ending, read_plain_key, read_plain_keys
 from perdure.model.commands import LoadRow
 from perdure.policy.binding import are_plain_urls, check_uri
 from perdure.upkeep.transfer.blocks import (

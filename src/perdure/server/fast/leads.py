@@ -29,8 +29,8 @@ from functools import cache, lru_cache
 from typing import NamedTuple
 
 from perdure.ids import load_schemes, parse
-from perdure.ids.pdi import read_plain_key
 from perdure.ids.pdi_key import read_resource_key
+from perdure.ids.pdi_plain import read_plain_key
 from perdure.ids.plain_names import read_plain_name, read_plain_part
 from perdure.model import stored
 from perdure.model.delegations import HeldDelegation

@@ -32,7 +32,7 @@ import msgspec
 from perdure.archives.index import cdx
 from perdure.errors import PerdureError
 from perdure.ids import Identifier, parse
-from perdure.ids.pdi import read_plain_key
+from perdure.ids.pdi_plain import read_plain_key
 from perdure.ids.plain_names import read_plain_name
 from perdure.model import stored
 from perdure.model.queries import Fetch, Query, Redirect

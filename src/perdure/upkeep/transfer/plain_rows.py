@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from operator import add
 
-from perdure.ids.pdi import read_plain_ending, read_plain_key, read_plain_keys
+from perdure.ids.pdi_plain import read_plain_ending, read_plain_key, read_plain_keys
 from perdure.model import stored
 from perdure.model.commands import LoadColumns, LoadRow
 from perdure.model.records import LOCAL, Location, Record
