@@ -14,8 +14,8 @@ from perdure.errors.limits import DifferencesTooMany
 from perdure.reading.version_differences import (
     ComparedVersion,
     VersionDifference,
-    _group,
     compare_lines,
+    group_lines,
 )
 
 LINES = st.lists(st.sampled_from(["a\n", "b\n", "c\n", "\n"]), max_size=12)
@@ -26,7 +26,7 @@ def compare(old: list[str], new: list[str]) -> VersionDifference:
         ComparedVersion(identifier=name, version=1, media_type="text/plain", length=1, sha512=name)
         for name in ("old", "new")
     ]
-    hunks = tuple(_group(compare_lines(old, new)))
+    hunks = tuple(group_lines(compare_lines(old, new)))
     return VersionDifference(before=sides[0], after=sides[1], is_text=True, hunks=hunks)
 
 

@@ -5,13 +5,14 @@ compared by the greedy algorithm of Myers ("An O(ND) Difference Algorithm and It
 section 4.1), between the lines that both texts begin and end with. If a version has no plain text,
 only type, length and digest are compared.
 
-What must stay true: the comparison takes a bounded number of steps; beyond it there is an error,
-not another difference.
+What must stay true: the comparison takes a bounded number of steps, and some megabytes; beyond it
+there is an error, not another difference.
 """
 
 from __future__ import annotations
 
 import re
+from array import array
 from collections.abc import Iterator
 from itertools import groupby
 
@@ -112,7 +113,9 @@ def compare_versions(
     if old is None or new is None:
         return VersionDifference(before=before, after=after, is_text=False, hunks=())
     lines = compare_lines(_LINE.findall(old), _LINE.findall(new), str(resolved.whole))
-    return VersionDifference(before=before, after=after, is_text=True, hunks=tuple(_group(lines)))
+    return VersionDifference(
+        before=before, after=after, is_text=True, hunks=tuple(group_lines(lines))
+    )
 
 
 def _name_version(resolved: Resolved, number: int) -> Identifier:
@@ -174,55 +177,53 @@ def compare_lines(old: list[str], new: list[str], source: str = "") -> list[Diff
 
 
 def _find_path(old: list[str], new: list[str], source: str) -> str:
-    """Return a shortest sequence of `-`, `+` and spaces that makes the new lines of the old."""
-    reached = {1: 0}
-    """By diagonal: the furthest old line."""
-    past: list[dict[int, int]] = []
+    """Return a shortest sequence of `-`, `+` and spaces that makes the new lines of the old.
+
+    With `count` changes, the paths end on the diagonals -count, 2 - count, … count. An array has
+    the furthest old line of each; it is kept for the way back.
+    """
+    past: list[array[int]] = []
     steps = 0
     for count in range(_MOST + 1):
-        past.append(reached.copy())
-        for diagonal in range(-count, count + 1, 2):
-            x = _continue_path(reached, count, diagonal)
-            y = x - diagonal
-            begun = x
-            while x < len(old) and y < len(new) and old[x] == new[y]:
-                x, y = x + 1, y + 1
+        reached = array("i", bytes(array("i").itemsize * (count + 1)))
+        past.append(reached)
+        for place in range(count + 1):
+            x, _ = _continue_path(past, count, place)
+            begun, diagonal = x, 2 * place - count
+            while x < len(old) and x - diagonal < len(new) and old[x] == new[x - diagonal]:
+                x += 1
             steps += x - begun + 1
-            reached[diagonal] = x
-            if x >= len(old) and y >= len(new):
-                return _trace_path(past, len(old), len(new))
+            reached[place] = x
+            if x >= len(old) and x - diagonal >= len(new):
+                return _trace_path(past, place)
         if steps > _MOST_STEPS:
             break
     raise DifferencesTooMany(source=source, most=_MOST)
 
 
-def _continue_path(reached: dict[int, int], count: int, diagonal: int) -> int:
-    """Return the old line at which a path goes on: after a line that was added, or removed."""
-    adds = _is_added(reached, count, diagonal)
-    return reached[diagonal + 1] if adds else reached[diagonal - 1] + 1
+def _continue_path(past: list[array[int]], count: int, place: int) -> tuple[int, bool]:
+    """Return the old line at which a path goes on, and whether the change before added a line."""
+    if not count:
+        return 0, False
+    before = past[count - 1]
+    if place == 0 or (place < count and before[place - 1] < before[place]):
+        return before[place], True
+    return before[place - 1] + 1, False
 
 
-def _trace_path(past: list[dict[int, int]], x: int, y: int) -> str:
+def _trace_path(past: list[array[int]], place: int) -> str:
+    """Return the signs of the path that ends at a place of the last array."""
     signs: list[str] = []
     for count in range(len(past) - 1, 0, -1):
-        reached, diagonal = past[count], x - y
-        begun = _continue_path(reached, count, diagonal)
-        signs.append(" " * (x - begun))
-        adds = _is_added(reached, count, diagonal)
-        signs.append("+" if adds else "-")
-        x, y = (begun, begun - diagonal - 1) if adds else (begun - 1, begun - diagonal)
-    signs.append(" " * x)
+        begun, is_added = _continue_path(past, count, place)
+        signs.append(" " * (past[count][place] - begun))
+        signs.append("+" if is_added else "-")
+        place -= not is_added
+    signs.append(" " * past[0][0])
     return "".join(reversed(signs))
 
 
-def _is_added(reached: dict[int, int], count: int, diagonal: int) -> bool:
-    """Return True if the last line before a diagonal is one that was added."""
-    return diagonal == -count or (
-        diagonal != count and reached[diagonal - 1] < reached[diagonal + 1]
-    )
-
-
-def _group(lines: list[DifferentLine]) -> Iterator[tuple[DifferentLine, ...]]:
+def group_lines(lines: list[DifferentLine]) -> Iterator[tuple[DifferentLine, ...]]:
     """Yield the lines that differ, each group with a few lines around it."""
     near = set[int]()
     for number, line in enumerate(lines):
