@@ -5,6 +5,9 @@ What every store promises is in the contract tests.
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -23,6 +26,7 @@ from perdure.errors.configuring import StoreAddressMalformed, StoreIsFixed
 from perdure.errors.processes import NotOfThisStore, OtherFormat, RegistryNotInDatabase
 from perdure.errors.unavailable import BytesAtKeeper
 from perdure.ids import parse
+from perdure.ids.pdi import Pdi
 from perdure.model.changes import Deed
 from perdure.model.commands import Bind, Mint, Outcome, Register
 from perdure.model.records import Location, Record
@@ -378,3 +382,63 @@ def test_nothing_acknowledged_is_lost_if_the_server_is_killed(
     assert [one.problem for one in check_changes(nodes[0].records) if one.problem] == []
     for node in nodes:
         node.close()
+
+
+MINTING = """
+import sys
+from pathlib import Path
+from perdure.model.commands import Mint
+from perdure.registry import Registry
+
+with Registry(Path(sys.argv[1])) as registry:
+    for _ in range(int(sys.argv[3])):
+        print(registry.door.execute_command(Mint(authority=sys.argv[2])).identifier, flush=True)
+"""
+"""A node that mints, and prints each name that was acknowledged."""
+
+
+def start_minting(root: Path, count: int) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", MINTING, str(root), SERIES, str(count)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def check_names(node: Registry, acknowledged: list[str]) -> None:
+    """Assert that acknowledged names are stored, each once, without a hole in the numbers."""
+    keys = {parse(name).key for name in acknowledged}
+    stored = set(node.records.list_keys_with(SERIES))
+    assert len(keys) == len(acknowledged)
+    assert keys <= stored
+    check_serials([str(Pdi.from_key(key)) for key in stored])
+    assert [one.problem for one in check_changes(node.records) if one.problem] == []
+
+
+def test_nothing_acknowledged_is_lost_if_a_node_is_killed(nodes: list[Registry]) -> None:
+    """Architecture: "What was acknowledged is durable"; the other node goes on."""
+    acknowledged: list[str] = []
+    nodes[0].close()
+    for wanted in (7, 31, 64):
+        with start_minting(nodes[0].root, 10_000) as process:
+            assert process.stdout is not None
+            lines = [process.stdout.readline().strip() for _ in range(wanted)]
+            process.kill()
+            lines += process.stdout.read().split()
+        acknowledged += lines
+        acknowledged.append(nodes[1].door.execute_command(RESERVE).identifier)
+    check_names(nodes[1], acknowledged)
+
+
+def test_a_node_that_was_stopped_writes_nothing_stale(nodes: list[Registry]) -> None:
+    """A stopped node may hold the lock of the series; the server ends its session then."""
+    acknowledged: list[str] = []
+    nodes[0].close()
+    with start_minting(nodes[0].root, 120) as process:
+        assert process.stdout is not None
+        for _ in range(2):
+            acknowledged += [process.stdout.readline().strip() for _ in range(20)]
+            process.send_signal(signal.SIGSTOP)
+            acknowledged += [nodes[1].door.execute_command(RESERVE).identifier for _ in range(20)]
+            process.send_signal(signal.SIGCONT)
+        acknowledged += process.stdout.read().split()
+    assert process.returncode == 0
+    assert len(acknowledged) == 160
+    check_names(nodes[1], acknowledged)
