@@ -21,7 +21,7 @@ from perdure.storage.postgresql.connecting import (
 from perdure.storage.reference_hashes import reference_hash
 
 OLDEST_SERVER = 15
-_LOCK = "SELECT pg_advisory_xact_lock(hashtext('perdure schema'), 0)"
+_LOCK = "SELECT pg_advisory_xact_lock(hashtext('schema of perdure'), 0)"
 _HAS_SCHEMA = "SELECT 1 FROM pg_namespace WHERE nspname = %s"
 _HAS_TABLES = "SELECT to_regclass(%s) IS NOT NULL"
 _SCRIPT = Path(__file__).with_name("schema.sql")
