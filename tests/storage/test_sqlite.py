@@ -229,13 +229,14 @@ import sys
 from pathlib import Path
 import perdure.reading.listing, perdure.reading.resolve  # loaded while files can be read
 import perdure.writing.committer, perdure.writing.peers, perdure.writing.registrar
-from perdure.registry import Registry
+from perdure.registry import Registry, load_bytes, load_store
 from perdure.errors import PerdureError
 from perdure.ids import parse
 from perdure.model.commands import Mint
 from perdure.model.queries import Query
 
 query = Query(identifier=parse(sys.argv[2]))
+load_store("sqlite"), load_bytes("segments")
 if os.geteuid() == 0:  # who may do everything; the interpreter itself may be out of others' reach
     os.setgroups([])
     os.setgid(65534)
