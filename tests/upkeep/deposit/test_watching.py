@@ -83,3 +83,13 @@ def test_a_restart_mints_nothing_again(depositor: Depositor, place: Path) -> Non
     again = watch(depositor, {}, {})
     assert first == [("a.txt", "minted", f"{TODAY}/1.text.1")]
     assert again == [("a.txt", "same", f"{TODAY}/1.text.1")]
+
+
+def test_what_is_no_file_is_told_once_and_not_taken(depositor: Depositor) -> None:
+    """walking.py: "nothing is passed over silently"."""
+    depositor.write_file("a.txt", b"a")
+    (depositor.source / os.fsdecode(b"li\xe9n\n")).symlink_to("a.txt")
+    os.utime(depositor.source / "a.txt", (1, 1))
+    assert watch(depositor, {}, {}, {}) == [("a.txt", "minted", f"{TODAY}/1.text.1")]
+    told = [one for one in depositor.notes if "symbolic" in one]
+    assert told == [r"not taken: li\xe9n\x0a: a symbolic link"]

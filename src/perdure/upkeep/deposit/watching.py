@@ -3,7 +3,8 @@
 How it works: the folder is walked every few seconds. A file is taken if its size and time were the
 same in the walk before, and it has not changed for a while. Names that programs give to unfinished
 files are waited for. Files that were taken stay in the folder; after a restart, their bytes are
-found under their names, so nothing is minted twice.
+found under their names, so nothing is minted twice. Links and what else cannot be a document are
+noted once, when they appear.
 
 What must stay true: a file that is still being written is not taken; the folder is only read.
 """
@@ -21,8 +22,9 @@ from perdure.upkeep.deposit.jobs import DepositJob
 from perdure.upkeep.deposit.moving_in import carry_out, prepare_job
 from perdure.upkeep.deposit.options import ONCE, PlanOptions
 from perdure.upkeep.deposit.receipts import Receipted
+from perdure.upkeep.deposit.spelling import spell_path
 from perdure.upkeep.deposit.taking import FileRoot
-from perdure.upkeep.deposit.walking import FoundDirectory, FoundFile, walk_tree
+from perdure.upkeep.deposit.walking import FoundDirectory, FoundFile, PassedOver, walk_tree
 
 _UNFINISHED = (b".part", b".partial", b".tmp", b".crdownload", b".filepart", b".download", b"~")
 _LONGEST_PAUSE = 5.0  # seconds
@@ -47,8 +49,14 @@ def watch_directory(
     options = msgspec.structs.replace(options, duplicates=ONCE)
     before: Seen = {}
     taken: Seen = {}
+    told: set[PassedOver] = set()
     while True:
-        now = {file.path: file for found in walk_tree(root.path) for file in found.files}
+        tree = list(walk_tree(root.path))
+        now = {file.path: file for found in tree for file in found.files}
+        passed = [one for found in tree for one in found.passed]
+        for one in (one for one in passed if one not in told):
+            note(f"not taken: {spell_path(one.path)}: {one.reason}")
+        told = set(passed)
         taken = {path: one for path, one in taken.items() if now.get(path) == one}
         ready = find_ready(before, now, taken, time.time_ns() - int(settle * 1e9))
         if ready:
