@@ -21,6 +21,7 @@ import io
 import mmap
 import os
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Protocol, TypedDict, runtime_checkable
 
@@ -67,7 +68,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def essence(self) -> str:
         """The media type without parameters, in lower case."""
-        return strip_parameters(self.media_type)
+        return _find_essence(self.media_type)
 
     @property
     def subject(self) -> SubjectFields:
@@ -110,6 +111,10 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     def open_file(self) -> io.BufferedReader:
         """Open the bytes as a seekable binary file, for libraries that need one."""
         return io.BufferedReader(_Window(self), CHUNK)
+
+
+_find_essence = lru_cache(maxsize=1024)(strip_parameters)
+"""Documents have few media types, and each of them is asked for it several times."""
 
 
 class _Window(io.RawIOBase):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import apsw
@@ -21,6 +22,7 @@ from perdure.upkeep.changes.following import catch_up
 from perdure.upkeep.searching import indexing, text_index
 from perdure.upkeep.searching.asking import make_selection
 from perdure.upkeep.searching.indexing import FILE, WordIndex
+from perdure.upkeep.searching.text_index import Entry, EntryWords
 from perdure.upkeep.searching.updating import (
     LOCK,
     Searching,
@@ -251,4 +253,37 @@ def test_the_counts_of_the_index(desk: Desk) -> None:
         2,
         10,
     )  # a paragraph begins with a space
+    index.close()
+
+
+def test_entries_are_looked_up_together_as_one_by_one(desk: Desk, searched: SearchDesk) -> None:
+    """text_index.py: records whose keys have equal hashes are told apart, too."""
+    first, second = "plumless", "buckeroo"  # CRC-32 0x4ddb0c25 of both
+    index = WordIndex(desk.registry)
+    table = index.words
+    words = EntryWords(text="word", title="", people="", metadata="")
+    with index.connection:
+        table.begin_batch()
+        for key, version in ((first, 1), (second, 1), (first, 2)):
+            table.add_entry(Entry(0, key, version, "text", 0, 0), words)
+        keys = [first, second, "neither"]
+        assert table.list_entries_of(keys) == {key: table.list_entries(key) for key in keys}
+        assert [one.version for one in table.list_entries(first)] == [1, 2]
+        table.end_batch()
+    index.close()
+
+
+def test_a_batch_that_failed_leaves_no_entry(desk: Desk, searched: SearchDesk) -> None:
+    index = WordIndex(desk.registry)
+    words = EntryWords(text="word", title="", people="", metadata="")
+    with suppress(apsw.InterruptError), index.connection:
+        index.words.begin_batch()
+        index.words.add_entry(Entry(0, "a", 1, "text", 0, 0), words)
+        raise apsw.InterruptError
+    with index.connection:
+        index.words.begin_batch()
+        number = index.words.add_entry(Entry(0, "b", 1, "text", 0, 0), words)
+        index.words.end_batch()
+    assert index.words.list_entries("a") == []
+    assert [one.id for one in index.words.list_entries("b")] == [number]
     index.close()

@@ -42,6 +42,7 @@ _ORDERED = {  # the names of RFC 2781 and IANA for encodings without a mark
     "utf-32-be": "UTF-32BE",
 }
 _LONGEST_MARK = 4  # bytes
+_MARK_BEGINS = frozenset(mark[:1] for _, mark in _MARKS)
 _NOT_OF_TEXT = frozenset(
     {"idna", "mbcs", "oem", "punycode", "raw-unicode-escape", "undefined", "unicode-escape"}
 )
@@ -73,8 +74,13 @@ def find_coding(source: Source, data: bytes | None = None) -> Coding:
     """
     head = source.read_bytes(0, _LONGEST_MARK) if data is None else data[:_LONGEST_MARK]
     codec = _find_codec(source, head)
-    mark = next((len(mark) for name, mark in _MARKS if name == codec and _has_mark(head, mark)), 0)
+    mark = _measure_mark(codec, head) if head[:1] in _MARK_BEGINS else 0
     return Coding(codec, mark, *_describe_codec(codec), label=_ORDERED.get(codec, source.charset))
+
+
+def _measure_mark(codec: str, head: bytes) -> int:
+    """Return the length of the byte-order mark of a codec, or 0 if there is none."""
+    return next((len(mark) for name, mark in _MARKS if name == codec and _has_mark(head, mark)), 0)
 
 
 def find_part_codec(source: Source, label: str | None) -> str:
@@ -102,8 +108,10 @@ def _has_mark(head: bytes, mark: bytes) -> bool:
 
 def _find_codec(source: Source, head: bytes) -> str:
     if source.charset is None:
-        marked = next((name for name, mark in _MARKS if _has_mark(head, mark)), None)
-        return marked or _choose_default(source)
+        if head[:1] in _MARK_BEGINS:
+            marked = (name for name, mark in _MARKS if _has_mark(head, mark))
+            return next(marked, None) or _choose_default(source)
+        return _choose_default(source)
     known = formats.find_charset(source.charset)
     try:
         info = codecs.lookup((known and known.codec) or source.charset)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import msgspec
@@ -99,6 +100,7 @@ def _list_values(record: Record) -> Iterator[str]:
             yield one.data
 
 
+@lru_cache(maxsize=1024)
 def read_day(text: str, *, end: bool = False) -> int:
     """Return the day at the beginning of a text as a number, or 0 if there is none.
 

@@ -85,6 +85,7 @@ class RecordIndex(ABC):
 
     def take_changes(self, changes: Sequence[Change], records: Records) -> None:
         """Index the records of changes, in transactions that end when `is_batch_full`."""
+        self.prepare_keys([one.first for one in changes if one.count == 1])
         waiting = iter(changes)
         change = next(waiting, None)
         while change is not None:
@@ -135,6 +136,8 @@ class RecordIndex(ABC):
         except Corrupt as damage:
             self.note_unread(change.first, change.first, damage)
             return
+        if change.count > 1:
+            self.prepare_keys(keys)
         for key in keys:
             try:
                 record = records.find_record(key)
@@ -154,6 +157,9 @@ class RecordIndex(ABC):
         """Prepare for some changes, in their transaction."""
         found = self.connection.execute("SELECT 1 FROM unread LIMIT 1").fetchone()
         self._has_unread = found is not None
+
+    def prepare_keys(self, keys: Sequence[str]) -> None:  # noqa: B027  (not every index can)
+        """Prepare for some records, which are then indexed one after the other."""
 
     def is_batch_full(self) -> bool:
         """Return True after a change if the next one begins another transaction.

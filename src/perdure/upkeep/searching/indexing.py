@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -76,6 +76,7 @@ class WordIndex(RecordIndex):
         # indexes of parts are made when a part is requested, not for every document
         self._parts = PartExtraction()
         self._inside = InsideReader()
+        self._present: dict[str, list[Entry]] = {}  # entries of records that were looked up ahead
         super().__init__(registry.root / FILE)
         self.connection.pragma("journal_mode", "wal")  # searches go on meanwhile
         self.connection.pragma("cache_size", -_CACHE_KIB)
@@ -94,6 +95,7 @@ class WordIndex(RecordIndex):
     def reset(self) -> None:
         with self.connection:
             self.words.drop_volumes()
+            self._present.clear()
             super().reset()
 
     def index_captures(self) -> None:
@@ -151,8 +153,14 @@ class WordIndex(RecordIndex):
     def end_batch(self) -> None:
         self.words.end_batch()
 
+    def prepare_keys(self, keys: Sequence[str]) -> None:
+        self._present = self.words.list_entries_of(keys)
+
     def index_record(self, key: str, record: Record | None) -> None:
-        present = {(one.version, one.format): one for one in self.words.list_entries(key)}
+        entries = self._present.pop(key, None)  # it is out of date after this
+        if entries is None:
+            entries = self.words.list_entries(key)
+        present = {(one.version, one.format): one for one in entries}
         for planned in () if record is None else self._plan_entries(key, record):
             new = planned.entry
             same = present.pop((new.version, new.format), None)

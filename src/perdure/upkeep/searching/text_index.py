@@ -46,6 +46,7 @@ CREATE INDEX IF NOT EXISTS entry_place ON entry (place);
 """
 _COLUMNS = "id, key, version, format, day, state"
 _SURVEYED = 500  # entries that are read at a time
+_TOGETHER = 1 << 20  # characters of entries that are written at a time
 _HASH_BYTES = 16 << 20  # words that FTS5 gathers in memory before it writes them
 
 
@@ -116,40 +117,68 @@ class WordTable:
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
         self._volume = self._first = self._length = 0  # of the newest volume, in a batch
+        self._last = 0  # the number of the newest entry, in a batch
+        self._waiting: list[tuple[int, Entry, EntryWords]] = []
+        self._waiting_length = 0
 
     # writing
     # -------
 
     def begin_batch(self) -> None:
-        """Read the state of the newest volume, in the transaction of a batch."""
+        """Read the state of the newest volume, in the transaction of a batch.
+
+        Entries that a failed batch left unwritten are forgotten: the batch is done again.
+        """
+        self._forget_waiting()
+        row = self._connection.execute(
+            "SELECT seq FROM sqlite_sequence WHERE name = 'entry'"
+        ).fetchone()
+        self._last = row[0] if row else 0
         row = self._connection.execute(
             "SELECT number, first, length FROM volume ORDER BY number DESC LIMIT 1"
         ).fetchone()
         self._volume, self._first, self._length = row or (0, 0, 0)
 
     def end_batch(self) -> None:
-        """Write the state of the newest volume, in the same transaction."""
+        """Write the last entries and the state of the newest volume, in the same transaction."""
+        self._write_waiting()
         self._connection.execute(
             "UPDATE volume SET length = ? WHERE number = ?", (self._length, self._volume)
         )
 
     def add_entry(self, entry: Entry, words: EntryWords) -> int:
         """Add an entry, and return its number, which is the next one. Call it in a batch."""
-        self._connection.execute(
-            "INSERT INTO entry (place, key, version, format, day, state) VALUES (?, ?, ?, ?, ?, ?)",
-            (_hash_key(entry.key), *entry[1:]),
-        )
-        added = self._connection.last_insert_rowid()
-        is_full = added - self._first >= VOLUME or self._length >= VOLUME_LENGTH
+        self._last += 1
+        is_full = self._last - self._first >= VOLUME or self._length >= VOLUME_LENGTH
         if is_full or not self._volume:
-            self._begin_volume(added)
-        self._connection.execute(
+            self._write_waiting()
+            self._begin_volume(self._last)
+        self._waiting.append((self._last, entry, words))
+        self._length += words.length
+        self._waiting_length += words.length
+        if self._waiting_length >= _TOGETHER:
+            self._write_waiting()
+        return self._last
+
+    def _write_waiting(self) -> None:
+        """Write the entries that were added, all of the same volume."""
+        if not self._waiting:
+            return
+        self._connection.executemany(
+            "INSERT INTO entry (id, place, key, version, format, day, state) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?)",
+            [(number, _hash_key(entry.key), *entry[1:]) for number, entry, _ in self._waiting],
+        )
+        self._connection.executemany(
             f"INSERT INTO words_{self._volume} (rowid, {', '.join(FIELDS)}) "  # noqa: S608
             "VALUES (?, ?, ?, ?, ?)",
-            (added, *words),
+            [(number, *words) for number, _, words in self._waiting],
         )
-        self._length += words.length
-        return int(added)
+        self._forget_waiting()
+
+    def _forget_waiting(self) -> None:
+        self._waiting.clear()
+        self._waiting_length = 0
 
     def _begin_volume(self, first: int) -> None:
         """Begin the next volume, and merge the one before, which now stays as it is."""
@@ -171,6 +200,7 @@ class WordTable:
 
     def delete_entry(self, number: int) -> None:
         """Delete an entry. Its words are gone after `purge`."""
+        self._write_waiting()
         self._connection.execute("DELETE FROM entry WHERE id = ?", (number,))
         volume = self._find_volume(number)
         self._connection.execute(f"DELETE FROM words_{volume} WHERE rowid = ?", (number,))  # noqa: S608
@@ -198,6 +228,7 @@ class WordTable:
 
     def drop_volumes(self) -> None:
         """Delete all entries."""
+        self._forget_waiting()
         for (number,) in self._connection.execute("SELECT number FROM volume").fetchall():
             self._connection.execute(f"DROP TABLE words_{number}")
         self._connection.execute("DELETE FROM volume")
@@ -208,9 +239,25 @@ class WordTable:
 
     def list_entries(self, key: str) -> list[Entry]:
         """Return the entries of a record."""
+        self._write_waiting()
         query = f"SELECT {_COLUMNS} FROM entry WHERE place = ? AND key = ? ORDER BY id"  # noqa: S608
         rows = self._connection.execute(query, (_hash_key(key), key))
         return [Entry(*row) for row in rows]
+
+    def list_entries_of(self, keys: Sequence[str]) -> dict[str, list[Entry]]:
+        """Return the entries of each of several records. Takes less time than one by one."""
+        self._write_waiting()
+        found: dict[str, list[Entry]] = {key: [] for key in keys}
+        places = tuple(dict.fromkeys(map(_hash_key, keys)))
+        for at in range(0, len(places), _SURVEYED):
+            some = places[at : at + _SURVEYED]
+            marks = ",".join("?" * len(some))
+            query = f"SELECT {_COLUMNS} FROM entry WHERE place IN ({marks}) ORDER BY id"  # noqa: S608
+            for row in self._connection.execute(query, some):
+                entry = Entry(*row)
+                if entry.key in found:  # else another key has the same hash
+                    found[entry.key].append(entry)
+        return found
 
     def find_entry(self, number: int) -> Entry | None:
         query = f"SELECT {_COLUMNS} FROM entry WHERE id = ?"  # noqa: S608
