@@ -32,7 +32,7 @@ from perdure.storage.sqlite.sums import sum_line
 from perdure.testing.memory_bytes import MemoryByteStore
 from perdure.testing.stores import MemoryStore
 from perdure.upkeep import audit as audits
-from perdure.upkeep import full_audit
+from perdure.upkeep import audit_records
 from perdure.upkeep.full_audit import audit_registry
 from perdure.upkeep.transfer.renewal import rebuild_registry
 
@@ -392,8 +392,8 @@ def test_the_short_way_and_the_long_way_find_the_same(
         f"UPDATE records SET sum={resum} WHERE typeof(position)<>'text'",
     )
     short, unread = problems(desk.root), desk.problems()
-    monkeypatch.setattr(full_audit, "split_numbered_locations", lambda *_: None)
-    monkeypatch.setattr(full_audit._Audit, "_accept_line", lambda *_: None)
+    monkeypatch.setattr(audit_records, "split_numbered_locations", lambda *_: None)
+    monkeypatch.setattr(audit_records.RecordsCheck, "_accept_line", lambda *_: None)
     monkeypatch.setattr(audits, "_skip_locations", lambda _, low, __: low)
     assert problems(desk.root) == short
     assert desk.problems() == unread
@@ -412,7 +412,7 @@ def test_a_page_of_locations_is_checked_as_a_whole(
         )
         desk.register(f"pdi://nara.gov.us/1997/09/01/{number}", locations=(bound,))
     desk.registry.close()
-    monkeypatch.setattr(full_audit._Audit, "_accept_line", None)
+    monkeypatch.setattr(audit_records.RecordsCheck, "_accept_line", None)
     assert problems(desk.root) == []
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +23,10 @@ if TYPE_CHECKING:
     from perdure.model.changes import ChainHead
     from perdure.registry import Registry
     from perdure.upkeep.changes.intact import IntactChanges
+    from perdure.upkeep.helpers import Helpers
 
 _MANY_VALUES = 50_000
+_LARGE = 16 << 20  # bytes of a registry for which helper processes gain more than they cost
 
 
 @click.command(cls=PerdureCommand)
@@ -113,9 +116,10 @@ def verify(
         with here().open_registry() as registry:
             quotations.verify_citation(registry, pattern.example)
         return
-    with _collect_rarely(), here().open_registry() as registry:
+    sharing = _fork_helpers() if is_full and pattern is None else nullcontext()
+    with _collect_rarely(), sharing as helpers, here().open_registry() as registry:
         head = None if against is None else _read_head(against)
-        _verify_registry(registry, pattern, head, is_full=is_full)
+        _verify_registry(registry, pattern, head, is_full=is_full, helpers=helpers)
 
 
 def _read_head(file: Path) -> ChainHead:
@@ -129,6 +133,23 @@ def _read_head(file: Path) -> ChainHead:
         return msgspec.json.decode(file.read_bytes(), type=ChainHead)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise MalformedHead(file=str(file), fault=str(error)) from error
+
+
+@contextmanager
+def _fork_helpers() -> Iterator[Helpers | None]:
+    """Fork a helper process for each processor, if the registry is large enough to need them.
+
+    Call this before the registry is opened.
+    """
+    from perdure.upkeep import full_audit
+    from perdure.upkeep.helpers import MOST, count_cores, fork_helpers
+
+    root, count = here().root, min(count_cores(), MOST)
+    if count < 2 or full_audit.measure_size(root) < _LARGE:
+        yield None
+        return
+    with fork_helpers(count, partial(full_audit.open_work, root)) as helpers:
+        yield helpers
 
 
 @contextmanager
@@ -148,6 +169,7 @@ def _verify_registry(
     against: ChainHead | None = None,
     *,
     is_full: bool,
+    helpers: Helpers | None = None,
 ) -> None:
     from perdure.upkeep import audit, full_audit
     from perdure.upkeep.changes.intact import IntactChanges
@@ -165,7 +187,7 @@ def _verify_registry(
             bar(0, "looking for records with bytes")
         if is_full:
             findings = full_audit.audit_registry(
-                registry, within=pattern, report=bar, intact=intact
+                registry, within=pattern, report=bar, intact=intact, helpers=helpers
             )
         else:
             findings = audit.verify_digests(
@@ -187,9 +209,7 @@ def _verify_registry(
             if found.identifier not in named:
                 bad += 1
                 here().print_answer(found, f"{found.identifier}: {found.problem}")
-    some = f", {erased} of them erased" if erased else ""
-    checked = f"{count_things(count, 'representation')} with {count_things(size, 'byte')}"
-    notes = [f"{checked} checked{some}, {count_things(bad, 'problem')}"]
+    notes = [_describe_check(count, size, erased, bad)]
     if pattern is not None and count == 0:
         notes = [f"nothing was checked: no bytes of {pattern} are held here"]
     notes += [note] if checks_changes else []
@@ -202,6 +222,13 @@ def _verify_registry(
         here().print_note(note)
     if bad:
         click.get_current_context().exit(exits.FINDINGS)
+
+
+def _describe_check(count: int, size: int, erased: int, bad: int) -> str:
+    """The result of a check in words."""
+    some = f", {erased} of them erased" if erased else ""
+    checked = f"{count_things(count, 'representation')} with {count_things(size, 'byte')}"
+    return f"{checked} checked{some}, {count_things(bad, 'problem')}"
 
 
 def _has_changes(registry: Registry) -> bool:

@@ -33,6 +33,14 @@ class TooBusy(Unavailable):
         return f"{self.under_way} are already running"
 
 
+class HelperEnded(Unavailable):
+    """A helper process ended before its task did: it was killed, often for lack of memory."""
+
+    what = "the rest of this task"
+    reason = "one of its processes was stopped"
+    mend = "look in the system log for the reason (often too little memory), then try again"
+
+
 class InUse(Unavailable):
     """Another process holds the lock. Abstract: each reason has a class."""
 

@@ -328,6 +328,19 @@ class Records(Protocol):
     def find_unlinked(self, rows: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:
         """Return the references, each a hash and the key of a record, that are not found."""
 
+    def sum_references(self) -> tuple[int, int] | None:
+        """The number of all references, and the sum of `hash((hash of the reference, key))`.
+
+        None if the index may have references that no present record has, or if the store cannot
+        read all of them faster than it finds each.
+        """
+
+    def divide_keys(self, count: int) -> list[str]:
+        """At most `count` keys that divide all records into parts of about the same size, in order.
+
+        A store may return fewer, or none.
+        """
+
     def close(self) -> None:
         """Free the resources of the reader."""
 

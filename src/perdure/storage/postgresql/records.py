@@ -259,6 +259,12 @@ class PostgresqlRecords(ChangeReader):
         found = set(self._ask(_UNLINKED, (list(hashes), list(keys))))
         return [row for row in rows if row in found]
 
+    def sum_references(self) -> tuple[int, int] | None:
+        return None  # all of them would have to be sent here
+
+    def divide_keys(self, count: int) -> list[str]:  # noqa: ARG002 - it need not divide
+        return []
+
     def close(self) -> None:
         for connection in self._connections:
             connection.close()

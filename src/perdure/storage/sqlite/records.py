@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote
 
 import apsw
@@ -50,6 +50,7 @@ from perdure.storage.generation import Generation
 from perdure.storage.ports import LineRun
 from perdure.storage.sqlite import checking, rules
 from perdure.storage.sqlite.changelog import Epochs, Words, read_changes
+from perdure.storage.sqlite.columns import Lines, divide_keys, fetch_sound_lines
 from perdure.storage.sqlite.decoding import (
     check_lines,
     decode_line,
@@ -75,7 +76,7 @@ from perdure.storage.sqlite.opening import (
     read_format,
     storage_errors,
 )
-from perdure.storage.sqlite.references import References
+from perdure.storage.sqlite.references import References, sum_references
 from perdure.storage.sqlite.sums import (
     are_sound_lines,
     is_filled,
@@ -162,14 +163,6 @@ def _add_columns(statement: str, columns: str, form: int) -> str:
     elif form == ALL_SUMS:  # so that a row without one is a damaged row
         columns = columns.replace("sum", "ifnull(sum, -1)")
     return statement.format(columns)
-
-
-class _Lines(NamedTuple):
-    """Records in their stored form, by columns: to go through rows takes twice as long."""
-
-    keys: Sequence[str]
-    texts: Sequence[str]
-    positions: Sequence[int | None]
 
 
 class SqliteRecords:
@@ -343,7 +336,9 @@ class SqliteRecords:
         return None if found is None else list(zip(found.keys, found.texts, strict=True))
 
     def scan_runs(self, low: str, *, limit: int) -> list[LineRun] | None:
-        found = self._fetch_sound(low, None, limit)
+        connection = self.connection  # opens the file, if this thread has not done so
+        found = fetch_sound_lines(connection, low, limit) if self._form == ALL_SUMS else None
+        found = found or self._fetch_sound(low, None, limit)
         if found is None:
             return None
         keys, texts, positions = found
@@ -361,18 +356,18 @@ class SqliteRecords:
             return None
         return runs
 
-    def _fetch_sound(self, low: str, high: str | None, limit: int) -> _Lines | None:
+    def _fetch_sound(self, low: str, high: str | None, limit: int) -> Lines | None:
         """Rows from `records`, or None if one is damaged."""
         try:
             rows = self._fetch_range(low, high, limit)
             if not rows:
-                return _Lines((), (), ())
+                return Lines((), (), ())
             keys, texts, positions, sums = zip(*rows, strict=True)
             if not are_sound_lines(keys, texts, positions, sums):
                 return None
         except Corrupt:
             return None
-        return _Lines(keys, texts, positions)
+        return Lines(keys, texts, positions)
 
     def find_first_key(self, low: str, high: str) -> str | None:
         rows = self._fetch_all(
@@ -603,6 +598,21 @@ class SqliteRecords:
             return self._references.find_unlinked(rows, self._ask_plainly)
         except apsw.SQLError as error:
             raise make_unusable("the registry", error) from error
+
+    def sum_references(self) -> tuple[int, int] | None:
+        connection = self.connection
+        try:
+            if connection.execute("SELECT 1 FROM history LIMIT 1").get is not None:
+                return None  # an earlier revision may have had others
+            return sum_references(connection)
+        except (apsw.Error, UnicodeDecodeError):
+            return None
+
+    def divide_keys(self, count: int) -> list[str]:
+        try:
+            return divide_keys(self.connection, count)
+        except (apsw.Error, UnicodeDecodeError):
+            return []
 
     def close(self) -> None:
         for connection in self._connections:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 import apsw
@@ -57,6 +57,11 @@ SELECT 1 FROM refers WHERE hash=?1 AND key=?2
   UNION ALL SELECT 1 FROM staged_refers WHERE hash=?1 AND key=?2 LIMIT 1
 """
 _REFERRING = "SELECT key FROM refers WHERE hash=? LIMIT {}"
+_TYPED = """
+SELECT count(*), total(typeof(hash)='integer' AND typeof(key)='text') FROM refers WHERE key<>''
+"""
+_ALL_IN_TREE = "SELECT hash, key FROM refers WHERE key<>''"  # the marks of tasks done have none
+_SOME = 10_000
 _NO_LIMIT = -1
 _ALL = -1
 _HALF = 1 << 63
@@ -277,6 +282,31 @@ class References:
         for hash, key in rows:
             if self._keys.setdefault(hash, key) != key:
                 self._more_keys.setdefault(hash, []).append(key)
+
+
+def sum_references(connection: apsw.Connection) -> tuple[int, int] | None:
+    """The number of references in the index, and the sum of the hashes of these rows.
+
+    None if a value has a wrong type. Raises apsw.Error, UnicodeDecodeError.
+    """
+    row: Any = connection.execute(_TYPED).fetchone()
+    count, typed = row
+    if count != typed or connection.execute("SELECT 1 FROM staged_refers LIMIT 1").get is not None:
+        return None
+    try:
+        recent = {
+            row for _, rows in connection.execute(_RECENT, (0,)) for row in _decode(rows) if row[1]
+        }
+    except (msgspec.MsgspecError, TypeError):
+        return None
+    rows = connection.execute(_ALL_IN_TREE)
+    if not recent:
+        return count, sum(map(hash, rows))
+    total = 0
+    while page := list(islice(rows, _SOME)):
+        recent.difference_update(page)  # those that are merged, but not forgotten yet
+        total += sum(map(hash, page))
+    return count + len(recent), total + sum(map(hash, recent))
 
 
 def join_keys(recent: Sequence[str], rows: list[Any], limit: int | None) -> list[str]:

@@ -23,13 +23,14 @@ class IntactChanges:
 
     def __init__(self, records: Records) -> None:
         self._records = records
-        self._marks: set[ChangeMark] = set()
+        self.marks: set[ChangeMark] = set()
+        """The changes that were found intact."""
         self._current: ChangeMark | None = None
         self._keys: list[str] = []
         self._texts: list[str] = []
 
     def __contains__(self, mark: object) -> bool:
-        return mark in self._marks
+        return mark in self.marks
 
     def add_lines(
         self, change: ChangeMark | None, keys: Sequence[str], texts: Sequence[str]
@@ -50,7 +51,7 @@ class IntactChanges:
             return
         change = self._find_change(mark)
         if change is not None and _is_intact(change, list(zip(keys, texts, strict=True))):
-            self._marks.add(mark)
+            self.marks.add(mark)
 
     def _find_change(self, mark: ChangeMark) -> Change | None:
         """The change with a mark, or None if it cannot be read: the check of changes says why."""
