@@ -1,8 +1,9 @@
 """Brings the catalogues of translations up to date with the templates: `make translations`.
 
-How it works: Babel collects the marked texts of the templates and the words that the code gives to
-them (`perdure.server.pages.vocabulary`), adds those that are new to each catalogue, marks as
-`fuzzy` those that resemble an older one, and compiles the catalogues. Translate the new texts in
+How it works: Babel collects the marked texts of the templates. Those of the scripts
+(`perdure.server.pages.script_texts`) and the words that the code gives to templates
+(`perdure.server.pages.vocabulary`) are added. Texts that are new go to each catalogue, and the
+catalogues are compiled. Translate the new texts in
 `src/perdure/server/pages/catalogues/<language>.po`, and run it again. Babel is needed only here.
 
 What must stay true: a compiled catalogue contains exactly what its source contains, without what is
@@ -22,6 +23,7 @@ from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
 from perdure.server.pages.languages import CATALOGUES, LANGUAGES
+from perdure.server.pages.script_texts import list_script_texts
 from perdure.server.pages.vocabulary import list_words
 
 PAGES = CATALOGUES.parent
@@ -44,6 +46,9 @@ def collect_messages() -> Catalog:
                 "jinja2.ext.babel_extract", file, _KEYWORDS, ("Translators:",), _OPTIONS
             ):
                 found.add(text, None, [(place, 1)], (), comments, context=context)
+    for name, texts in list_script_texts().items():
+        for text in texts:
+            found.add(text, None, [(f"scripts/{name}", 1)])
     for word in list_words():
         found.add(word, None, [("vocabulary.py", 1)])
     return found

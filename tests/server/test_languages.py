@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gettext
 import io
 import re
@@ -12,13 +13,14 @@ from pathlib import Path
 import jinja2
 import pytest
 from jinja2 import nodes
+from tests.server.browser import Browser, run_browser
 from tests.server.deployment import Deployment, resource, text
 
 from perdure.archives.pwid.verdict import CaptureVerdict
 from perdure.model.verdicts import Verdict
 from perdure.policy.assertion_scope import AssertionScope
 from perdure.server.common import problems
-from perdure.server.pages import vocabulary
+from perdure.server.pages import script_texts, vocabulary
 from perdure.server.pages.languages import CATALOGUES, LANGUAGES
 from perdure.server.protocol.head import make_title
 from perdure.signing.verdict import SignatureVerdict
@@ -256,3 +258,42 @@ def test_only_constants_are_marked() -> None:
         for call in environment.parse(path.read_text("utf-8")).find_all(nodes.Call):
             if isinstance(call.node, nodes.Name) and call.node.name in ("_", "gettext"):
                 assert isinstance(call.args[0], nodes.Const), (path, call.lineno)
+
+
+# scripts
+# -------
+
+
+@pytest.mark.parametrize(
+    "path", sorted(script_texts.SCRIPTS.glob("*.js")), ids=lambda one: one.name
+)
+def test_every_text_of_a_script_is_marked(path: Path) -> None:
+    """A constant of two words, or with a capital letter, is for people, unless it is code."""
+    source = re.sub(r"(?m)^\s*//.*$|//.*$|^import .*$", "", path.read_text("utf-8"))
+    source = re.sub(r'\b_\("(?:[^"\\]|\\.)*"', "_(", source)
+    texts = re.findall(r'"((?:[^"\\\n]|\\.)*)"', source)
+    shown = [one for one in texts if re.match(r"[A-Z✓✗]|[a-z]+ [a-z]", one)]
+    assert not [one for one in shown if one not in CODE]
+
+
+CODE = frozenset(("Accept", "OpenSeadragon"))
+"""Names in scripts that begin with a capital letter."""
+
+
+@pytest.mark.parametrize("language", OTHERS)
+def test_scripts_speak_the_language_of_the_page(
+    site: Deployment, name: str, tmp_path: Path, language: str
+) -> None:
+    async def read_button(browser: Browser) -> str:
+        fields = {"Accept-Language": language}
+        await browser.call("Network.setExtraHTTPHeaders", headers=fields)
+        await browser.open(f"{site.base}/{name}?landing")
+        for _ in range(100):
+            found = await browser.evaluate("document.querySelector('main > .copy')?.textContent")
+            if found:
+                break
+            await asyncio.sleep(0.05)
+        return str(found)
+
+    words = {"de": "Kopieren", "da": "Kopiér"}
+    assert run_browser(tmp_path, read_button) == words[language]

@@ -1,5 +1,6 @@
 // Draws a rectangle, or a span of time, on the panes over a picture, and asks for its identifier.
 import { ask, showPart } from "./pointed.js";
+import { _ } from "./words.js";
 
 const NEARLY = 1e-3; // of a unit: less than any pointer can show
 const ENDS = [["left", "right"], ["top", "bottom"], ["start", "stop"]];
@@ -55,7 +56,7 @@ export function start(form) {
       if (!ok) return place.replaceChildren(found.detail);
       const wanted = isSpan ? across.map(read) : ["left", "top", "right", "bottom"].map(read);
       const got = found.place ?? [], isExact = isSpan && got.length !== 2 ? true : wanted.every((at, n) => at === got[n]);
-      showPart(place, found, isExact ? "✓ exactly what you drew" : `widened to ${got.join(", ")}`);
+      showPart(place, found, isExact ? _("✓ exactly what you drew") : _("widened to %(place)s", { place: got.join(", ") }));
     }, 150);
   }
 

@@ -1,14 +1,15 @@
 // Names what a reader points at in a document that a frame shows. The frame says only numbers.
 import { ask, showPart } from "./pointed.js";
+import { _ } from "./words.js";
 
 const isNumber = (value) => Number.isSafeInteger(value) && value >= 0;
 
 function describe(numbers, found) {
   if (numbers.length === 1)
-    return found.selector.startsWith("char=") ? "✓ exactly this element, which does not end with a tag" : "✓ exactly this element";
+    return found.selector.startsWith("char=") ? _("✓ exactly this element, which does not end with a tag") : _("✓ exactly this element");
   const [start, stop, isWhole] = numbers, place = found.place || [];
-  if (isWhole && place[0] === start && place[1] === stop) return "✓ exactly what you selected";
-  return found.isWhole ? `widened to: “${found.text}”` : "widened";
+  if (isWhole && place[0] === start && place[1] === stop) return _("✓ exactly what you selected");
+  return found.isWhole ? _("widened to: “%(text)s”", { text: found.text }) : _("widened");
 }
 
 export function start(frame) {

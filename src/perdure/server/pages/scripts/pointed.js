@@ -1,5 +1,6 @@
 // Shows the identifier of a part that was pointed at: its name, its citation, its content, a link.
 import { start as offerCopy, say } from "./copy.js";
+import { _ } from "./words.js";
 
 export async function ask(address) {
   const answer = await fetch(address, { headers: { Accept: "application/json" } });
@@ -7,13 +8,13 @@ export async function ask(address) {
 }
 
 export function showPart(place, found, note) {
-  const name = say("code", found.identifier), open = say("a", "Open the part");
+  const name = say("code", found.identifier), open = say("a", _("Open the part"));
   open.href = found.landing;
-  place.replaceChildren(say("strong", "This part"), " ", name, " ", say("span", note), " ", open);
+  place.replaceChildren(say("strong", _("This part")), " ", name, " ", say("span", note), " ", open);
   offerCopy(name);
   if (found.element) {
     const content = document.createElement(found.element);
-    if (found.element === "img") content.alt = "The part as the server cuts it";
+    if (found.element === "img") content.alt = _("The part as the server cuts it");
     else [content.controls, content.preload] = [true, "none"];
     content.src = found.source;
     place.append(content);

@@ -1,5 +1,6 @@
 // Chooses rows of a table: the first and the last one that are clicked.
 import { ask, showPart } from "./pointed.js";
+import { _ } from "./words.js";
 
 export function start(form) {
   const first = form.elements.namedItem("first"), last = form.elements.namedItem("last");
@@ -16,7 +17,7 @@ export function start(form) {
     if (turn !== latest) return;
     if (!ok) return place.replaceChildren(found.detail);
     const isExact = found.place[0] === Number(first.value) && found.place[1] === Number(last.value);
-    showPart(place, found, isExact ? "✓ exactly these rows" : `rows ${found.place.join(" to ")}`);
+    showPart(place, found, isExact ? _("✓ exactly these rows") : _("rows %(first)s to %(last)s", { first: found.place[0], last: found.place.at(-1) }));
   }
 
   form.addEventListener("input", point);

@@ -1,5 +1,6 @@
 // Turns a selection in the text of a page into an identifier of exactly that passage.
 import { ask, showPart } from "./pointed.js";
+import { _ } from "./words.js";
 
 // The server counts code points, with a line break as one; so does the text of the page.
 function measure(text, node, offset) {
@@ -24,8 +25,8 @@ function readSelection(text) {
 }
 
 function compare(found, chosen) {
-  if (found.text === chosen) return "✓ exactly what you selected";
-  return found.isWhole ? `widened to: “${found.text}”` : "";
+  if (found.text === chosen) return _("✓ exactly what you selected");
+  return found.isWhole ? _("widened to: “%(text)s”", { text: found.text }) : "";
 }
 
 export function start(text) {
