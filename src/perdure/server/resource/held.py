@@ -238,7 +238,10 @@ def write_content_type(held: Representation) -> bytes:
 
 
 def _write_disposition(identifier: Identifier, held: Representation) -> bytes:
+    return f'inline; filename="{suggest_file_name(identifier, held.format)}"'.encode()
+
+
+def suggest_file_name(identifier: Identifier, format: str) -> str:
     """Suggest a file name: letters, digits, dots, hyphens and underscores only."""
-    name = _SAFE_NAME.sub("_", identifier.file_stem)[:128].strip("._")
-    extension = _SAFE_NAME.sub("_", formats.find_extension(held.format))
-    return f'inline; filename="{name}.{extension}"'.encode()
+    name = _SAFE_NAME.sub("_", identifier.file_stem)[:128].strip("._-")
+    return f"{name}.{_SAFE_NAME.sub('_', formats.find_extension(format))}"

@@ -58,6 +58,8 @@ from perdure.server.resource import (
     quoting,
     signing,
     signposting,
+    style_choice,
+    verifying,
 )
 from perdure.server.resource.describing import make_public_record, make_record_etag, tag_shown
 from perdure.server.resource.page_metadata import list_page_metadata
@@ -93,7 +95,7 @@ async def show_landing_page(
     passage = await quoting.read_passage(service, resolved)
     preview = await previews.read_preview(service, resolved, at) if gone is None else None
     what, about = await service.run_cutter(_describe_resource, service, request, resolved)
-    citation = await service.run_cutter(_cite_resource, what)
+    citation = await service.run_cutter(_cite_resource, what, request.frame.language)
     rows = signposting.make_signposts(record, what, request.base_url, _find_schema_type(about))
     shown = make_public_record(record, identifier, request.base_url)
     part_address = _find_part_address(resolved)
@@ -111,7 +113,6 @@ async def show_landing_page(
         inherited=facts.find_inherited(resolved.whole, record, resolved.level),
         levels=facts.list_levels(resolved.whole, record, resolved.level),
         derived=what.about.derived,
-        citation=_strip_directions(citation),
         passage=passage,
         preview=preview,
         player=playing.find_player(service, resolved) if gone is None else None,
@@ -122,6 +123,7 @@ async def show_landing_page(
         changed=facts.list_changed_content(identifier, record, findings)[:_LONGEST],
         **_link_questions(what.url, is_held=shown["status"] == "held", is_gone=gone is not None),
         **_shorten_lists(shown, findings),
+        **_show_citation(citation, f"/{asking.spell_resolved(resolved)}", request.frame.language),
         formats=[(one.title, one.name) for one in metadata.load_formats().values()],
         head=[row for row in rows if row.anchor == rows[0].anchor and row.rel != "item"],
         metadata=list_page_metadata(what, rows[0].anchor),
@@ -151,11 +153,17 @@ def _link_questions(url: str, *, is_held: bool, is_gone: bool) -> dict[str, str]
     }
 
 
+def _show_citation(citation: str, path: str, language: str) -> dict[str, Any]:
+    """The citation, and the form that changes its style."""
+    form = style_choice.make_style_form(path, language)
+    return {"citation": _strip_directions(citation), "cite_form": form}
+
+
 def _shorten_lists(shown: dict[str, Any], findings: dict[str, LinkFinding]) -> dict[str, Any]:
     """The newest versions and the first locations of a record, and how many more it has."""
     versions, locations = shown["versions"], shown["locations"]
     return {
-        "versions": versions[-_LONGEST:][::-1],
+        "versions": verifying.add_checks(versions[-_LONGEST:][::-1]),
         "more_versions": max(0, len(versions) - _LONGEST),
         "locations": _show_locations(locations[:_LONGEST], findings),
         "more_locations": max(0, len(locations) - _LONGEST),
@@ -293,10 +301,10 @@ def _describe_resource(
     return what, json.loads(metadata.write_record(what, "jsonld"))
 
 
-def _cite_resource(what: DescribedResource) -> str:
+def _cite_resource(what: DescribedResource, language: str) -> str:
     """Return a citation, or an empty string if perdure[metadata] is not installed."""
     try:
-        return write_citation(what, "apa", "en").strip()
+        return write_citation(what, style_choice.FIRST, language).strip()
     except MissingLibrary:
         return ""
 
