@@ -2,7 +2,8 @@
 
 How it works: `load_frame` reads the settings and the logo once. Assets have addresses that contain
 digests (`/assets/<digest>/style.css`), so browsers keep them for ever, and a new one has a new
-address. All scripts share one digest, so that each can import its neighbours. `page.js` loads the
+address. All scripts share one digest, so that each can import its neighbours; a worker shares one
+with the script that it imports (`hashing`). `page.js` loads the
 module that an element names (`data-script="text"`) and gives it the element. Scripts of
 others are in `vendor`, with their licences and digests; what documents in frames use is in
 `framed`.
@@ -22,6 +23,7 @@ import msgspec
 
 from perdure.errors.configuring import SettingUnreadable
 from perdure.server.pages.languages import LANGUAGES
+from perdure.server.pages.script_texts import SCRIPTS, write_translated_scripts
 from perdure.server.pages.templates import render_template
 from perdure.settings import Settings
 
@@ -35,8 +37,11 @@ LOGO_TYPES = {
 }
 _LARGEST_LOGO = 256 << 10  # bytes
 _DIGITS = 16  # of a digest, in an address
-_SCRIPTS = Path(__file__).parent / "scripts"
 _FRAMED = Path(__file__).parent / "framed"
+_HASHING = Path(__file__).parent / "hashing" / "hashing.js"
+_HASHES = Path(__file__).parent / "vendor" / "hash-wasm.js"
+_HASHING_POLICY = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; connect-src 'self'"
+"""WebAssembly is compiled in the worker only (Content Security Policy 3, section 4.4)."""
 _VIEWER = Path(__file__).parent / "vendor" / "openseadragon.js"
 
 
@@ -45,6 +50,8 @@ class Asset(msgspec.Struct, frozen=True):
 
     media_type: str
     body: bytes
+    policy: str = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+    """Its Content-Security-Policy, which has an effect if it is opened, or started as a worker."""
 
 
 class PageFrame(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,6 +70,8 @@ class PageFrame(msgspec.Struct, frozen=True, kw_only=True):
     """The address of the script that zooms pictures, which pages load when it is needed."""
     viewer_digest: str = ""
     """The digest of that script, as Subresource Integrity writes it."""
+    hashing: str = ""
+    """The address of the worker that computes digests."""
     view_style: str = ""
     view_script: str = ""
     """The addresses of the style sheet and the script of documents that pages show in a frame."""
@@ -96,7 +105,8 @@ def load_frame(settings: Settings, root: Path) -> PageFrame:
     style = render_template("style.css", colour=settings.colour)
     sheet = _make_address("style.css", style)
     assets = {sheet: Asset("text/css; charset=utf-8", style)}
-    scripts = {one.name: one.read_bytes() for one in sorted(_SCRIPTS.glob("*.js"))}
+    scripts = {one.name: one.read_bytes() for one in sorted(SCRIPTS.glob("*.js"))}
+    scripts |= dict(write_translated_scripts())
     shared = b"".join(scripts.values())
     for name, body in scripts.items():
         assets[_make_address(name, shared)] = Asset("text/javascript; charset=utf-8", body)
@@ -105,6 +115,10 @@ def load_frame(settings: Settings, root: Path) -> PageFrame:
         body = (_FRAMED / name).read_bytes()
         framed[name] = _make_address(name, body)
         assets[framed[name]] = Asset(f"{kind}; charset=utf-8", body)
+    hashing = {one.name: one.read_bytes() for one in (_HASHING, _HASHES)}
+    worker = b"".join(hashing.values())
+    for name, body in hashing.items():
+        assets[_make_address(name, worker)] = _make_worker(body)
     viewer = _VIEWER.read_bytes()
     assets[_make_address(_VIEWER.name, viewer)] = Asset("text/javascript; charset=utf-8", viewer)
     logo = ""
@@ -127,12 +141,17 @@ def load_frame(settings: Settings, root: Path) -> PageFrame:
         script=_make_address("page.js", shared),
         viewer=_make_address(_VIEWER.name, viewer),
         viewer_digest=f"sha256-{base64.b64encode(hashlib.sha256(viewer).digest()).decode()}",
+        hashing=_make_address(_HASHING.name, worker),
         view_style=framed["view.css"],
         view_script=framed["view.js"],
         logo=logo,
         icon=icon,
         assets=assets,
     )
+
+
+def _make_worker(body: bytes) -> Asset:
+    return Asset("text/javascript; charset=utf-8", body, _HASHING_POLICY)
 
 
 def _make_address(name: str, content: bytes) -> str:

@@ -39,7 +39,6 @@ _NOT_STORED = (b"cache-control", b"no-store")
 _ASSET = (
     (b"cache-control", b"public, max-age=31536000, immutable"),
     (b"x-content-type-options", b"nosniff"),
-    (b"content-security-policy", b"default-src 'none'; style-src 'unsafe-inline'; sandbox"),
 )
 _YEAR = 31_536_000  # seconds
 _DAY = (b"cache-control", b"public, max-age=86400")
@@ -191,7 +190,8 @@ async def serve_asset(_service: Service, request: Request) -> Answer:
     found = request.frame.assets.get(f"/{request.target.text}")
     if found is None:
         return problems.answer_problem(problems.no_such_page(request.target.text), request)
-    return make_answer(HTTPStatus.OK, found.media_type, found.body, *_ASSET)
+    policy = (b"content-security-policy", found.policy.encode("ascii"))
+    return make_answer(HTTPStatus.OK, found.media_type, found.body, *_ASSET, policy)
 
 
 async def set_language(_service: Service, request: Request) -> Answer:
