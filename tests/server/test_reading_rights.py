@@ -105,6 +105,9 @@ def test_a_problem_says_until_when(site: Deployment, name: str) -> None:
     restrict(site, resource(name), until="2999-01-01", reason="under review")
     problem = json.loads(site.get(f"/{name}").body)
     assert (problem["until"], problem["stated"]) == ("2999-01-01", "under review")
+    page = site.get(f"/{name}", "Accept: text/html").body
+    assert b"until 2999-01-01" in page
+    assert b"False" not in page  # of a member that says nothing
 
 
 def test_readers_with_a_token_read(site: Deployment, name: str) -> None:
@@ -211,5 +214,8 @@ def test_an_open_part_of_a_closed_document_is_answered(
         assert site.get(f"/{name}").status == 401
         text = site.get(f"/{name}%23char=2,8?text")
         assert (text.status, text.body) == (200, SECRET[2:8])
+        for told in ("info", "landing", "linkset", "metadata", "cite", "citedby", "assertions"):
+            refused = site.get(f"/{name}%23char=2,8?{told}")  # they tell of the document
+            assert refused.status == 401, (told, refused)
     finally:
         lift(site, about)

@@ -157,6 +157,10 @@ class Guard:
         """Raise Forbidden or Unauthenticated if the reader may not read the named thing."""
         self._check(self.wanted, with_bytes=False)
 
+    def check_document(self, whole: Identifier) -> None:
+        """Raise Forbidden or Unauthenticated if the reader may not read the document of a part."""
+        self._check(make_read_object(whole), with_bytes=False)
+
     def is_admitted(self) -> bool:
         """Return True if the reader may read the named thing."""
         return self.may_read(self.wanted.level)

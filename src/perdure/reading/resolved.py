@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from perdure.errors import NoSuchVersion, NotFound
+from perdure.errors import NotFound, PerdureError
 from perdure.errors.cutting import CitationUnresolved, PartElsewhere
 from perdure.errors.naming import PatternNotAllowed
 from perdure.ids import Identifier, scheme_of
@@ -162,11 +162,14 @@ class Resolved:
     def require_known(self) -> Record:
         """Return the record, or raise NotFound if there is none.
 
-        Raises NoSuchVersion or NotAcceptable if the record has no such version or format.
+        Raises NoSuchVersion or NotAcceptable if the record has no such version or format; Forbidden
+        or Unauthenticated if the reader may read a part of it, but nothing about the document.
         """
         self.require_no_citation()
         if self.record is None:
             raise NotFound(identifier=str(self.asked))
+        if self.guard is not None and self.inside is not None:
+            self.guard.check_document(self.whole)
         require_existing(Query(identifier=self.whole), self.record)
         return self.record
 
@@ -184,8 +187,8 @@ class Resolved:
         if self.guard is None or self.inside is None or self.record is None:
             return False
         try:
-            self.require_known()
-        except NoSuchVersion:
+            self.guard.check_document(self.whole)
+        except PerdureError:
             return True
         return False
 

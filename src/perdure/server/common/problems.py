@@ -284,7 +284,8 @@ def _lead_to_origin(problem: Problem, request: Request) -> Problem:
 
 def _adds_to(problem: Problem, value: object) -> bool:
     """Return True if a page should show a member, because its sentence does not have it."""
-    return value not in (None, "", [], ()) and str(value) not in problem.detail
+    is_empty = value is False or value in (None, "", [], ())
+    return not is_empty and str(value) not in problem.detail
 
 
 _OF_KNOWN = frozenset(
