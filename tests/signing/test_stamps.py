@@ -19,6 +19,7 @@ from perdure.errors.signing import (
     TimeStampMalformed,
     TimeStampRejected,
 )
+from perdure.signing.der import sort_certificates
 from perdure.signing.document import parse_signed_statement
 from perdure.signing.stamps import (
     BEGIN,
@@ -49,6 +50,29 @@ def test_the_time_of_a_stamp(words: list[str], run: Run, tmp_path: Path) -> None
     with pytest.raises(TimeStampRejected):
         verify_stamp(reply, TEXT, other)
     assert verify_stamp(reply, TEXT, (*other, *roots))
+
+
+@needs_openssl
+@pytest.mark.parametrize("words", [[], ["-token_out"]], ids=["answer", "token"])
+def test_the_certificates_of_a_stamp_may_have_any_order(
+    words: list[str], run: Run, tmp_path: Path
+) -> None:
+    """openssl writes the chain (`certs`) as the authority lists it, and DER sorts a set."""
+    trusted = make_authority(run, tmp_path)
+    chain = [trusted, make_authority(run, tmp_path, "other"), (tmp_path / "other.pem").read_bytes()]
+    for certificates in (chain, chain[::-1]):  # one of the two orders is not sorted
+        (tmp_path / "chain.pem").write_bytes(b"".join(certificates))
+        reply = stamp(run, tmp_path, TEXT, "-chain", "chain.pem", *words)
+        assert verify_stamp(reply, TEXT, read_certificates(trusted))
+        with pytest.raises(TimeStampRejected):
+            verify_stamp(reply, TEXT + b"\n", read_certificates(trusted))
+        assert sort_certificates(sort_certificates(reply)) == sort_certificates(reply)
+
+
+@given(st.binary(max_size=80))
+def test_only_sets_are_sorted(data: bytes) -> None:
+    """der.py: "the length of a message does not change"."""
+    assert sorted(sort_certificates(data)) == sorted(data)
 
 
 @needs_openssl

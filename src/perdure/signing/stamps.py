@@ -22,6 +22,7 @@ from typing import Any
 from perdure.errors.signing import TimeAuthoritiesMissing, TimeStampMalformed, TimeStampRejected
 from perdure.errors.unavailable import import_library
 from perdure.model.timestamps import format_timestamp
+from perdure.signing.der import sort_certificates
 
 BEGIN = "-----BEGIN TIMESTAMP TOKEN-----"
 END = "-----END TIMESTAMP TOKEN-----"
@@ -82,7 +83,7 @@ def verify_stamp(stamp: bytes, text: bytes, certificates: Sequence[Any]) -> str:
     if not roots:
         raise TimeAuthoritiesMissing()
     try:
-        response = library.decode_timestamp_response(_wrap_token(stamp))
+        response = library.decode_timestamp_response(_wrap_token(sort_certificates(stamp)))
         verifier = library.VerifierBuilder(roots=roots, intermediates=others).build()
         verifier.verify_message(response, text)
         found = response.tst_info

@@ -19,6 +19,8 @@ import importlib
 from datetime import datetime, timedelta
 from typing import Any
 
+from perdure.signing.der import sort_certificates
+
 LATEST = timedelta(minutes=10)
 """How long after the stated time a stamp may be made: `STAMP_DURATION` of authsign."""
 _ROUNDED = timedelta(seconds=1)
@@ -36,7 +38,8 @@ def verify_stamp(signature: str, stamp: str, chain: list[Any], stated: datetime)
     """
     library: Any = importlib.import_module("rfc3161_client")
     try:
-        response = library.decode_timestamp_response(base64.b64decode(stamp, validate=True))
+        answer = sort_certificates(base64.b64decode(stamp, validate=True))
+        response = library.decode_timestamp_response(answer)
     except ValueError as error:  # neither Base64 nor a response
         raise WrongStamp(f"its time signature cannot be read: {describe_error(error)}") from None
     first, *others = chain
