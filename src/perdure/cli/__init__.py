@@ -102,6 +102,7 @@ _MODULES = {
     "deurlify": "addresses",
     "archive": "archive",
     "pwid": "citing",  # which adds `pwid cite`
+    "harvest": "harvesting",
     "deposit": "depositing",
     "import": "moving",
     "export": "moving",

@@ -72,6 +72,7 @@ AREAS = (
     "describing",
     "discovery",
     "exchanging",
+    "harvesting",
     "importing",
     "limits",
     "locations",

@@ -1,0 +1,112 @@
+"""Errors about harvests: another repository, and the records that cannot be taken from it."""
+
+from __future__ import annotations
+
+from perdure.errors.invalid import InvalidRequest
+from perdure.errors.rights import Conflict
+from perdure.errors.root import FaultQuoted, IdentifierQuoted, UrlQuoted, count_things, quote
+from perdure.errors.unavailable import Unavailable
+
+_PAGE = "docs/how-to/harvest.md"
+_RESUMED = "repeat the command: it goes on where this one stopped"
+
+
+class AnswerUnread(UrlQuoted, Unavailable):
+    """An answer of a repository is not a page of its protocol."""
+
+    fault: str
+    mend = _RESUMED
+
+    @property
+    def reason(self) -> str:
+        return f"its answer cannot be read: {self.fault}"
+
+
+class TokenRepeated(UrlQuoted, Unavailable):
+    """A repository gives the token again with which it was asked, so its list would not end."""
+
+    reason = "it gives the same resumption token again"
+
+
+class PagesEmpty(UrlQuoted, Unavailable):
+    """A repository sends page after page without a record."""
+
+    reason = "it sends page after page without a record"
+
+
+class AnswerUndated(UrlQuoted, Unavailable):
+    """An answer of a repository does not state its time, at which the next harvest would begin."""
+
+    reason = "its answer has no time (responseDate)"
+
+
+class RepositoryBusy(UrlQuoted, Unavailable):
+    """A repository asks to come again later than a harvest waits."""
+
+    seconds: int
+    """How long it wants to be left alone."""
+    mend = f"then {_RESUMED}"
+
+    @property
+    def reason(self) -> str:
+        return f"it asks to be left alone for {count_things(self.seconds, 'second')}"
+
+
+class RepositoryRefused(FaultQuoted, UrlQuoted, InvalidRequest):
+    """A repository refuses the question of a harvest; `fault` quotes it."""
+
+    rule = _PAGE
+
+
+class HarvestedElsewhere(Conflict):
+    """A harvested record is already here, and came from somewhere else."""
+
+    reason = "it is here already and did not come from this repository"
+
+
+class HarvestedOwn(Conflict):
+    """A repository has a record with a name that only this registry may assign."""
+
+    reason = "such names are assigned by this registry, not by others"
+
+
+class HarvestedWithdrawn(Conflict):
+    """A repository lists a record that was withdrawn here."""
+
+    reason = "it was withdrawn here, and a withdrawal is for ever"
+
+
+class HarvestWaits(Conflict):
+    """A record was deleted at its repository, and withdrawing it here needs a second person."""
+
+    reason = "its repository deleted it; its withdrawal waits for another person"
+
+
+class OutsideHarvest(IdentifierQuoted, InvalidRequest):
+    """A harvested record has a name that the harvest does not take (`--only`)."""
+
+    only: str
+    rule = _PAGE
+
+    @property
+    def reason(self) -> str:
+        return f"this harvest takes only {quote(self.only)}"
+
+
+class HarvestedWithoutAddress(IdentifierQuoted, InvalidRequest):
+    """A harvested record has no address to which a link could lead."""
+
+    rule = _PAGE
+    reason = "its record has no address to which a link could lead"
+
+
+class HarvestedTwice(IdentifierQuoted, InvalidRequest):
+    """Two records of a repository have the same name."""
+
+    first: str
+    """The identifier of the other one in the repository."""
+    rule = _PAGE
+
+    @property
+    def reason(self) -> str:
+        return f"the record {quote(self.first)} of this repository has this name already"

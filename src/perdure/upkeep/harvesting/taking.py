@@ -1,0 +1,186 @@
+"""Taking harvested records into the registry, and honouring deletions.
+
+How it works: the lines of a page are one import, whose fields replace those that an earlier harvest
+brought. A record that its repository deleted is withdrawn here, silently. Then the page is recorded
+in the state of the harvest.
+
+What must stay true: a harvest changes only what it brought: no name that is assigned here, no
+record that came from somewhere else. A record that cannot be taken is reported, and the others
+are taken. A page is recorded as taken once its records are durable.
+"""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from perdure.errors import Conflict, InvalidRequest, PerdureError
+from perdure.errors.harvesting import (
+    HarvestedElsewhere,
+    HarvestedOwn,
+    HarvestedTwice,
+    HarvestedWithdrawn,
+    HarvestWaits,
+    OutsideHarvest,
+)
+from perdure.ids import Identifier
+from perdure.ids.name_set import NameSet
+from perdure.model.commands import Joining, Withdraw
+from perdure.model.records import Record
+from perdure.policy.forwarding import is_assigned_here
+from perdure.policy.naming import identify_record
+from perdure.registry import Registry
+from perdure.upkeep.harvesting.lines import SOURCE, HarvestedLine
+from perdure.upkeep.harvesting.state import Harvests, HarvestState, KnownRecord
+from perdure.upkeep.transfer.blocks import make_fault
+from perdure.upkeep.transfer.importing import ImportSource, import_lines
+
+ACTOR = "harvest"
+"""The author of withdrawals."""
+
+
+class HarvestFault(NamedTuple):
+    """A record that was not taken, or not completely."""
+
+    there: str
+    """Its identifier in the repository."""
+    error: dict[str, Any]
+    """The error as a problem: `code`, `message`, `repair`."""
+    is_taken: bool = False
+    """True if the record was taken, without its description."""
+
+
+class HarvestCount(NamedTuple):
+    """The outcome for the records of a page."""
+
+    taken: int = 0
+    """Records that are here now as the repository has them, new or not."""
+    deleted: int = 0
+    """Records that the repository deleted and that were withdrawn here."""
+    faults: tuple[HarvestFault, ...] = ()
+
+
+class HarvestedItem(NamedTuple):
+    """A record of a repository: its line, the reason why it has none, or its deletion."""
+
+    there: str
+    made: HarvestedLine | None = None
+    fault: PerdureError | None = None
+    """None, too, for a deleted record."""
+
+
+class HarvestTaking:
+    """Takes the pages of one harvest."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        harvests: Harvests,
+        url: str,
+        *,
+        only: NameSet | None,
+        how: Joining,
+    ) -> None:
+        self._registry = registry
+        self._harvests = harvests
+        self._url = url
+        self._only = only
+        self._how = how
+        self._faults: list[HarvestFault] = []
+
+    def take_page(self, items: list[HarvestedItem], after: HarvestState) -> HarvestCount:
+        """Take the records of a page, and record the state after it. Raises StorageFailed."""
+        self._faults = []
+        last = {item.there: item for item in items}  # of a record that comes twice, the later one
+        lines: dict[str, HarvestedItem] = {}
+        gone: list[str] = []
+        for item in last.values():
+            if item.fault is not None:
+                self._note(item.there, item.fault)
+            elif item.made is None:
+                gone.append(item.there)
+            elif (fault := self._find_fault(item.there, item.made.name, lines)) is not None:
+                self._note(item.there, fault)
+            else:
+                lines[item.made.name.key] = item
+        refused = self._import(list(lines.values()))
+        brought = [
+            KnownRecord(item.there, key) for key, item in lines.items() if item.there not in refused
+        ]
+        for known in brought:
+            made = lines[known.key].made
+            if made is not None and made.remark is not None:
+                self._note(known.there, made.remark, is_taken=True)
+        withdrawn = [there for there in gone if self._withdraw(there)]
+        self._harvests.save_page(after, brought, withdrawn)
+        return HarvestCount(len(brought), len(withdrawn), tuple(self._faults))
+
+    def _note(self, there: str, error: PerdureError, *, is_taken: bool = False) -> None:
+        self._faults.append(HarvestFault(there, make_fault(0, error).error, is_taken))
+
+    def _find_fault(
+        self, there: str, name: Identifier, lines: dict[str, HarvestedItem]
+    ) -> PerdureError | None:
+        """Say why a harvest must not write a name, or return None."""
+        settings, spelled = self._registry.settings, str(name)
+        if self._only is not None and not self._only.covers_resource(name):
+            return OutsideHarvest(identifier=spelled, only=str(self._only))
+        if is_assigned_here(
+            name, authorities=settings.owned_authorities, prefixes=settings.handle_prefixes
+        ):
+            return HarvestedOwn(identifier=spelled)
+        others = self._harvests.find_names_there(self._url, name.key)
+        others += [lines[name.key].there] if name.key in lines else []
+        if other := next((one for one in others if one != there), None):
+            return HarvestedTwice(identifier=spelled, first=other)
+        record = self._registry.records.find_record(name.key)
+        if record is None:
+            return None
+        if not is_brought(record, self._url):
+            return HarvestedElsewhere(identifier=spelled)
+        if record.tombstone is not None:
+            return HarvestedWithdrawn(identifier=spelled)
+        return None
+
+    def _import(self, items: list[HarvestedItem]) -> set[str]:
+        """Import the lines of records. Return the identifiers of those that were refused."""
+        lines = [msgspec.json.encode(one.made.line) for one in items if one.made is not None]
+        if not lines:
+            return set()
+        source = ImportSource(io.BytesIO(b"\n".join((*lines, b""))), Path())
+        refused: set[str] = set()
+        for step in import_lines(self._registry, source, how=self._how, processes=1):
+            for fault in step.faults:
+                there = items[fault.line - 1].there
+                refused.add(there)
+                self._faults.append(HarvestFault(there, fault.error))
+        return refused
+
+    def _withdraw(self, there: str) -> bool:
+        """Withdraw a record that its repository deleted. Return True if this was needed."""
+        key = self._harvests.find_key(self._url, there)
+        record = self._registry.records.find_record(key) if key is not None else None
+        if key is None or record is None or not is_brought(record, self._url):
+            return False
+        if record.tombstone is not None:
+            return True
+        name = identify_record(key, record)
+        command = Withdraw(identifier=name, reason=f"deleted at {self._url}", silent=True, by=ACTOR)
+        try:
+            self._registry.door.execute_command(command)
+        except (Conflict, InvalidRequest) as error:
+            self._note(there, error)
+            return False
+        after = self._registry.records.find_record(key)
+        if after is not None and after.tombstone is None:
+            self._note(there, HarvestWaits(identifier=str(name)))
+            return False
+        return True
+
+
+def is_brought(record: Record, url: str) -> bool:
+    """Return True if a record came from a repository."""
+    return record.metadata.get(SOURCE) == url

@@ -1,0 +1,330 @@
+"""Harvesting from others by OAI-PMH: what is taken, what is refused, and repositories that lie.
+
+Sections are those of The Open Archives Initiative Protocol for Metadata Harvesting 2.0. The first
+test harvests a running resolver; the others a repository whose answers are written here.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from click.testing import CliRunner, Result
+from tests.server.deployment import deployed
+
+from perdure.cli import exits, perdure
+from perdure.errors import InvalidRequest, Unavailable
+from perdure.ids import parse
+from perdure.model.commands import Bind, Withdraw
+from perdure.model.records import Location
+from perdure.registry import Registry, initialise
+from perdure.upkeep.harvesting.pages import PageMalformed, read_page
+from perdure.upkeep.harvesting.state import FILE
+
+PERDURE = [sys.executable, "-m", "perdure.cli"]
+OAI = "http://www.openarchives.org/OAI/2.0/"
+DC = "http://www.openarchives.org/OAI/2.0/oai_dc/"
+NOW = "2026-11-27T12:00:00Z"
+IDENTIFY = (
+    "<Identify><repositoryName>R</repositoryName><granularity>YYYY-MM-DDThh:mm:ssZ</granularity>"
+    "<deletedRecord>persistent</deletedRecord></Identify>"
+)
+
+
+def frame(body: str, at: str = NOW) -> bytes:
+    """An answer of a repository."""
+    time = f"<responseDate>{at}</responseDate>" if at else ""
+    return f'<?xml version="1.0"?><OAI-PMH xmlns="{OAI}">{time}{body}</OAI-PMH>'.encode()
+
+
+def write_record(name: str, *identifiers: str, title: str = "A title") -> str:
+    """A record in Dublin Core."""
+    said = "".join(f"<dc:identifier>{one}</dc:identifier>" for one in identifiers)
+    return (
+        f"<record><header><identifier>{name}</identifier><datestamp>{NOW}</datestamp></header>"
+        f'<metadata><oai_dc:dc xmlns:oai_dc="{DC}" xmlns:dc="http://purl.org/dc/elements/1.1/">'
+        f"<dc:title>{title}</dc:title>{said}</oai_dc:dc></metadata></record>"
+    )
+
+
+def write_deleted(name: str) -> str:
+    return (
+        f'<record><header status="deleted"><identifier>{name}</identifier>'
+        f"<datestamp>{NOW}</datestamp></header></record>"
+    )
+
+
+def write_list(*records: str, token: str = "") -> bytes:
+    end = f"<resumptionToken>{token}</resumptionToken>" if token else ""
+    return frame(f"<ListRecords>{''.join(records)}{end}</ListRecords>")
+
+
+class Repository:
+    """A repository of another: its answers by their tokens, "" for the first page."""
+
+    def __init__(self) -> None:
+        self.pages: dict[str, bytes] = {}
+        self.asked: list[dict[str, str]] = []
+        self.busy: list[tuple[int, dict[str, str], bytes]] = []
+        self.on_token: dict[str, Any] = {}
+        repository = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                asked = {
+                    name: values[0] for name, values in parse_qs(urlsplit(self.path).query).items()
+                }
+                repository.asked.append(asked)
+                if asked.get("resumptionToken") in repository.on_token:
+                    repository.on_token.pop(asked["resumptionToken"])()
+                if repository.busy:
+                    status, fields, body = repository.busy.pop(0)
+                else:
+                    status, fields, body = 200, {}, repository.answer(asked)
+                self.send_response(status)
+                for name, value in fields.items():
+                    self.send_header(name, value)
+                if "Content-Length" not in fields:
+                    self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}/oai"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def answer(self, asked: dict[str, str]) -> bytes:
+        if asked.get("verb") == "Identify":
+            return frame(IDENTIFY)
+        token = asked.get("resumptionToken", "")
+        unknown = frame(f'<error code="badResumptionToken">{token}</error>')
+        return self.pages.get(token, unknown)
+
+
+@pytest.fixture
+def repository() -> Iterator[Repository]:
+    made = Repository()
+    yield made
+    made.server.shutdown()
+    made.server.server_close()
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """A registry that may ask servers on this machine."""
+    root = tmp_path / "registry"
+    initialise(root, series=("a.example.us",))
+    file = root / "perdure.toml"
+    file.write_text(file.read_text() + '\nprivate_networks = ["127.0.0.0/8"]\n')
+    return root
+
+
+def run(place: Path, *words: str, code: int = 0) -> Result:
+    runner = CliRunner(env={"PERDURE_REGISTRY": str(place)})
+    done = runner.invoke(perdure, ("harvest", "--json", *words))
+    assert done.exit_code == code, (done.stderr, done.exception)
+    assert "Traceback" not in done.stderr
+    return done
+
+
+def count(done: Result) -> tuple[int, int, int]:
+    said = json.loads(done.stdout)
+    return said["taken"], said["deleted"], said["refused"]
+
+
+def read(place: Path, name: str) -> Any:
+    with Registry(place) as registry:
+        return registry.records.find_record(parse(name).key)
+
+
+def test_a_resolver_is_harvested_whole_then_what_changed(tmp_path: Path, place: Path) -> None:
+    """Section 2.5.1: deleted records; section 2.7.1: selective harvesting by datestamps."""
+    with deployed(tmp_path / "origin") as origin:
+        names = [f"doi:10.5555/{number}" for number in range(120)]  # more than a page
+        for name in names:
+            origin.bind(name, f"https://a.example/{name[4:]}")
+        url = f"{origin.base}/oai"
+        assert count(run(place, url)) == (120, 0, 0)
+        record = read(place, names[3])
+        assert [one.uri for one in record.locations] == [f"{origin.base}/{names[3]}"]
+        assert record.about.titles == () or record.about.titles[0].value
+        whole = next(one.content for one in record.attached if one.format == "oai")
+        assert origin.get(
+            f"/oai?verb=GetRecord&metadataPrefix=oai_dc&identifier={names[3]}"
+        ).body.count(b"<dc:identifier>") == whole.count(b"<dc:identifier>")
+
+        origin.do(Withdraw(identifier=parse(names[3]), reason="gone"))
+        origin.bind(names[4], "https://b.example/4")
+        done = run(place, url)
+        assert json.loads(done.stdout)["deleted"] == 1
+    gone = read(place, names[3])
+    assert gone.tombstone is not None
+    assert gone.tombstone.silent
+    assert read(place, names[5]).revision == 1
+
+
+def test_a_killed_harvest_goes_on_and_takes_nothing_twice(
+    repository: Repository, place: Path
+) -> None:
+    """`kill -9` while each page is asked for: nothing is lost, and no record is changed again."""
+    for page in range(4):
+        records = [
+            write_record(f"oai:r:{page}-{at}", f"doi:10.5555/{page}-{at}") for at in range(3)
+        ]
+        token = f"t{page + 1}" if page < 3 else ""
+        repository.pages[f"t{page}" if page else ""] = write_list(*records, token=token)
+    for killed_at in ("t1", "t2", "t3"):
+        _kill_at(repository, place, killed_at)
+    assert count(run(place, repository.url)) == (3, 0, 0)  # only the last page is left
+    assert sum("metadataPrefix" in asked for asked in repository.asked) == 1
+    for page in range(4):
+        for at in range(3):
+            assert read(place, f"doi:10.5555/{page}-{at}").revision == 1
+    # the next one begins at the time of the first answer of the list
+    repository.pages[""] = frame('<error code="noRecordsMatch"/>')
+    assert count(run(place, repository.url)) == (0, 0, 0)
+    assert repository.asked[-1]["from"] == NOW
+
+
+def _kill_at(repository: Repository, place: Path, token: str) -> None:
+    """Kill a harvest when it asks for a page."""
+    process: list[subprocess.Popen[bytes]] = []
+    ready = threading.Event()
+
+    def kill() -> None:
+        ready.wait()
+        process[0].send_signal(signal.SIGKILL)
+        process[0].wait()
+
+    repository.on_token[token] = kill
+    command = [*PERDURE, "-C", str(place), "harvest", repository.url]
+    process.append(subprocess.Popen(command, stderr=subprocess.DEVNULL))
+    ready.set()
+    assert process[0].wait(300) == -signal.SIGKILL
+
+
+def test_a_page_that_was_taken_but_not_recorded_is_taken_again(
+    repository: Repository, place: Path
+) -> None:
+    records = [write_record(f"oai:r:{at}", f"doi:10.5555/{at}") for at in range(5)]
+    repository.pages[""] = write_list(*records, write_deleted("oai:r:77"))
+    assert count(run(place, repository.url)) == (5, 0, 0)
+    (place / FILE).unlink()
+    repository.pages[""] = write_list(*records[1:], write_deleted("oai:r:0"))
+    assert count(run(place, repository.url)) == (4, 1, 0)  # what it brought is found again
+    assert read(place, "doi:10.5555/1").revision == 1
+    assert read(place, "doi:10.5555/0").tombstone is not None
+    assert count(run(place, repository.url, "--again")) == (4, 0, 0)
+
+
+def test_a_harvest_changes_only_what_it_brought(repository: Repository, place: Path) -> None:
+    with Registry(place) as registry:
+        name, location = parse("doi:10.5555/ours"), Location(uri="https://a.example/")
+        registry.door.execute_command(Bind(identifier=name, locations=(location,), register=True))
+    repository.pages[""] = write_list(
+        write_record("oai:r:1", "doi:10.5555/ours", "https://evil.example/"),
+        write_record("oai:r:2", "pdi://a.example.us/1999/01/01/1", "https://evil.example/"),
+        write_record("oai:r:3", "Journal of Tests, 7"),
+        write_record("oai:r:4", "https://b.example/4", "doi:10.5555/4", title="Four"),
+        write_record("oai:r:5", "doi:10.5555/4", "https://evil.example/"),
+        write_record("oai:r:6", "doi:10.6666/6"),
+    )
+    done = run(place, repository.url, "--only", "doi:10.5555/*", code=exits.FINDINGS)
+    assert count(done) == (1, 0, 5)
+    told = {one["record"]: one for one in map(json.loads, done.stderr.splitlines())}
+    assert {name: one["code"] for name, one in told.items()} == {
+        "oai:r:1": "conflict",
+        "oai:r:2": "invalid-request",  # not one of --only
+        "oai:r:3": "invalid-request",
+        "oai:r:5": "invalid-request",
+        "oai:r:6": "invalid-request",
+    }
+    taken = read(place, "doi:10.5555/4")
+    assert [one.uri for one in taken.locations] == ["https://b.example/4"]
+    assert taken.about.titles[0].value == "Four"
+    assert read(place, "pdi://a.example.us/1999/01/01/1") is None
+    done = run(place, repository.url, "--again", code=exits.FINDINGS)
+    assert "assigned by this registry" in done.stderr
+    repository.pages[""] = write_list(write_deleted("oai:r:1"), write_deleted("doi:10.5555/ours"))
+    assert count(run(place, repository.url)) == (0, 0, 0)
+    assert read(place, "doi:10.5555/ours").tombstone is None
+
+
+def test_links_have_an_address_and_no_description(repository: Repository, place: Path) -> None:
+    repository.pages[""] = write_list(
+        write_record(
+            "oai:r:1", "doi:10.5555/1", "https://doi.org/10.5555/1", "https://b.example/1"
+        ),
+        write_record("oai:r:2", "doi:10.5555/2"),
+    )
+    done = run(place, repository.url, "--as", "links", code=exits.FINDINGS)
+    assert count(done) == (1, 0, 1)
+    record = read(place, "doi:10.5555/1")
+    assert ([one.uri for one in record.locations], record.about, record.attached) == (
+        ["https://b.example/1"], None, (),
+    )  # fmt: skip
+
+
+def test_a_busy_repository_is_asked_again_when_it_says(repository: Repository, place: Path) -> None:
+    repository.pages[""] = write_list(write_record("oai:r:1", "doi:10.5555/1"))
+    repository.busy = [(503, {"Retry-After": "1"}, b"")]
+    assert count(run(place, repository.url)) == (1, 0, 0)
+    repository.busy = [(429, {"Retry-After": "3600"}, b"")]
+    done = run(place, repository.url, code=exits.CODES[Unavailable])
+    assert "3600 seconds" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (write_list(write_record("oai:r:1", "doi:10.5555/1"))[:-30], "not XML"),
+        (b"<html><body>It works</body></html>", "its root is"),
+        (
+            b'<!DOCTYPE a [<!ENTITY b "c">]><OAI-PMH xmlns="%s">&b;</OAI-PMH>' % OAI.encode(),
+            "document type",
+        ),
+        (frame(f"<ListRecords>{write_record('', 'doi:10.5555/1')}</ListRecords>"), "no identifier"),
+        (frame("<ListRecords><record><metadata/></record></ListRecords>"), "no header"),
+        (b"<OAI-PMH xmlns='%s'>" % OAI.encode() + b"<a>" * 10_000, "nested"),
+        (frame(f"<ListRecords><resumptionToken>{'x' * 9000}</resumptionToken></ListRecords>"),
+         "longer than"),
+        (b"\xff\xfe\x00", "not XML"),
+    ],
+    ids=["half", "page", "entities", "nameless", "headless", "deep", "long-token", "noise"],
+)  # fmt: skip
+def test_answers_that_are_no_pages_are_refused(body: bytes, said: str) -> None:
+    with pytest.raises(PageMalformed) as found:
+        read_page(body)
+    assert said in str(found.value)
+
+
+def test_repositories_that_lie_end_the_harvest_and_leave_nothing(
+    repository: Repository, place: Path
+) -> None:
+    unavailable = exits.CODES[Unavailable]
+    one = write_record("oai:r:1", "doi:10.5555/1")
+    repository.pages[""] = write_list(one, token="t1")
+    repository.pages["t1"] = write_list(one, token="t1")
+    assert "same resumption token" in run(place, repository.url, code=unavailable).stderr
+    repository.pages = {"": frame(f"<ListRecords>{one}</ListRecords>", at="yesterday")}
+    assert "no time" in run(place, repository.url, "--again", code=unavailable).stderr
+    repository.busy = [(302, {"Location": "http://169.254.169.254/oai"}, b"")]
+    done = run(place, repository.url, code=exits.CODES[InvalidRequest])
+    assert "169.254.169.254" in done.stderr
+    half = write_list(one)
+    repository.pages[""] = half
+    repository.busy = [(200, {"Content-Length": str(len(half) + 9)}, half)]  # then the whole page
+    assert count(run(place, repository.url)) == (1, 0, 0)
+    assert list((place / "incoming").iterdir()) == []
