@@ -6,6 +6,7 @@ test harvests a running resolver; the others a repository whose answers are writ
 
 from __future__ import annotations
 
+import hashlib
 import json
 import signal
 import subprocess
@@ -19,7 +20,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from click.testing import CliRunner, Result
-from tests.server.deployment import deployed
+from tests.server.deployment import deployed, resource, text
 
 from perdure.cli import exits, perdure
 from perdure.errors import InvalidRequest, Unavailable
@@ -27,6 +28,7 @@ from perdure.ids import parse
 from perdure.model.commands import Bind, Withdraw
 from perdure.model.records import Location
 from perdure.registry import Registry, initialise
+from perdure.upkeep.harvesting.maps import MapMalformed, read_map
 from perdure.upkeep.harvesting.pages import PageMalformed, read_page
 from perdure.upkeep.harvesting.state import FILE
 
@@ -73,6 +75,7 @@ class Repository:
 
     def __init__(self) -> None:
         self.pages: dict[str, bytes] = {}
+        self.paths: dict[str, bytes] = {}
         self.asked: list[dict[str, str]] = []
         self.busy: list[tuple[int, dict[str, str], bytes]] = []
         self.on_token: dict[str, Any] = {}
@@ -89,7 +92,8 @@ class Repository:
                 if repository.busy:
                     status, fields, body = repository.busy.pop(0)
                 else:
-                    status, fields, body = 200, {}, repository.answer(asked)
+                    known = repository.paths.get(urlsplit(self.path).path)
+                    status, fields, body = 200, {}, known or repository.answer(asked)
                 self.send_response(status)
                 for name, value in fields.items():
                     self.send_header(name, value)
@@ -328,3 +332,76 @@ def test_repositories_that_lie_end_the_harvest_and_leave_nothing(
     repository.busy = [(200, {"Content-Length": str(len(half) + 9)}, half)]  # then the whole page
     assert count(run(place, repository.url)) == (1, 0, 0)
     assert list((place / "incoming").iterdir()) == []
+
+
+# sitemaps and ResourceSync
+# -------------------------
+
+
+def test_lists_of_resourcesync_become_links_with_digests(tmp_path: Path, place: Path) -> None:
+    """ANSI/NISO Z39.99-2017: section 10 (resource list), section 12 (change list)."""
+    with deployed(tmp_path / "origin") as origin:
+        first, second = (origin.mint(text(word)) for word in (b"first", b"second"))
+        url = f"{origin.base}/.well-known/resourcesync"
+        assert count(run(place, url)) == (2, 0, 0)
+        record = read(place, first)
+        location = record.locations[0]
+        assert location.uri == f"{origin.base}/{first}"
+        assert (location.sha512, location.size) == (hashlib.sha512(b"first").hexdigest(), 5)
+        assert record.about is None
+
+        origin.do(Withdraw(identifier=parse(first).resource, reason="gone"))
+        third = origin.commit(resource(second), text(b"more"))
+        done = run(place, url)
+        assert count(done)[1:] == (1, 0)
+    assert read(place, first).tombstone is not None
+    bound = {one.uri for one in read(place, third).locations}
+    assert bound == {f"{origin.base}/{second}", f"{origin.base}/{third}"}
+
+
+def test_an_index_of_sitemaps_goes_on_with_the_part_that_was_not_taken(
+    repository: Repository, place: Path
+) -> None:
+    base = repository.url.removesuffix("/oai")
+    parts = [f"{base}/part{at}.xml" for at in range(3)]
+    index = "".join(f"<sitemap><loc>{one}</loc></sitemap>" for one in parts)
+    repository.paths = {"/sitemap.xml": write_map("sitemapindex", index)} | {
+        f"/part{at}.xml": write_map(
+            "urlset",
+            f"<url><loc>{base}/doi:10.5555/{at}?landing</loc></url>"
+            f"<url><loc>{base}/about</loc></url>",
+        )
+        for at in range(3)
+    }
+    whole = repository.paths["/part2.xml"]
+    repository.paths["/part2.xml"] = b"<urlset>"
+    url = f"{base}/sitemap.xml"
+    done = run(place, url, code=exits.CODES[Unavailable])
+    assert "not <urlset>" in done.stderr
+    repository.paths["/part2.xml"] = whole
+    done = run(place, url, code=exits.FINDINGS)
+    assert count(done) == (1, 0, 1)  # the last part only
+    assert "no identifier" in done.stderr
+    assert [read(place, f"doi:10.5555/{at}").revision for at in range(3)] == [1, 1, 1]
+    away = "<sitemap><loc>http://10.0.0.1/x.xml</loc></sitemap>"
+    repository.paths["/sitemap.xml"] = write_map("sitemapindex", away)
+    done = run(place, url, code=exits.CODES[Unavailable])
+    assert "another host" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"<html/>", b"\x1f\x8bno", b"<urlset/>",
+     b'<!DOCTYPE a><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"/>',
+     b'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url></url></urlset>',
+     b'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>a</loc></url>'],
+    ids=["empty", "page", "gzip", "namespace", "doctype", "address", "half"],
+)  # fmt: skip
+def test_maps_that_are_none_are_refused(body: bytes) -> None:
+    with pytest.raises(MapMalformed):
+        read_map(body)
+
+
+def write_map(root: str, entries: str) -> bytes:
+    space = "http://www.sitemaps.org/schemas/sitemap/0.9"
+    return f'<{root} xmlns="{space}">{entries}</{root}>'.encode()

@@ -60,7 +60,9 @@ def harvest(
     pause: float,
     errors: str | None,
 ) -> None:
-    """Take the records of the repository at URL, by OAI-PMH.
+    """Take the records of the repository at URL, by OAI-PMH; or the links of a sitemap there.
+
+    A URL that ends in .xml, .xml.gz or /.well-known/resourcesync is a sitemap or ResourceSync.
 
     A name is bound to its address, described, and keeps the record whole, as it came
     (docs/how-to/harvest.md). The next harvest takes what changed since, and an interrupted one goes
@@ -142,8 +144,8 @@ def _run_harvest(
         again=again,
     )
     with _Report(errors) as report:
-        repository = asyncio.run(harvest_repository(registry, harvests, client, wish, report.tell))
-    if not repository.lists_deleted:
+        has_deleted = asyncio.run(harvest_repository(registry, harvests, client, wish, report.tell))
+    if not has_deleted:
         here().print_note("this repository does not tell which records it deleted")
     report.print_summary()
 

@@ -40,6 +40,23 @@ class AnswerUndated(UrlQuoted, Unavailable):
     reason = "its answer has no time (responseDate)"
 
 
+class MapLeadsAway(UrlQuoted, Unavailable):
+    """A sitemap, or a document of ResourceSync, names a document on another host."""
+
+    address: str
+    """That of the other document."""
+
+    @property
+    def reason(self) -> str:
+        return f"it leads to another host: {quote(self.address)}"
+
+
+class MapWithoutList(UrlQuoted, Unavailable):
+    """A server offers ResourceSync, but no list of its resources."""
+
+    reason = "it offers no list of its resources"
+
+
 class RepositoryBusy(UrlQuoted, Unavailable):
     """A repository asks to come again later than a harvest waits."""
 

@@ -1,4 +1,4 @@
-"""A complete harvest of a repository by OAI-PMH, from where the last one ended.
+"""A complete harvest of a repository, from where the last one ended.
 
 How it works: each page is asked for, taken and recorded before the next one is asked for. So an
 interrupted harvest goes on with the page that it had not taken.
@@ -14,16 +14,20 @@ from perdure.errors import PerdureError
 from perdure.ids.name_set import NameSet
 from perdure.metadata.xml_text import load_lxml
 from perdure.model.commands import Joining
+from perdure.model.timestamps import format_timestamp
 from perdure.registry import Registry
-from perdure.upkeep.harvesting import oai
+from perdure.upkeep.harvesting import oai, sitemaps
 from perdure.upkeep.harvesting.asking import RepositoryClient
 from perdure.upkeep.harvesting.lines import Taking, make_line
+from perdure.upkeep.harvesting.links import LinkTaking
 from perdure.upkeep.harvesting.pages import ForeignRecord
 from perdure.upkeep.harvesting.state import Harvests, HarvestState
 from perdure.upkeep.harvesting.taking import HarvestCount, HarvestedItem, HarvestTaking
 
 Tell = Callable[[HarvestCount], None]
 """Called after each page that was taken."""
+
+_SOME = 500  # entries of a map that are taken together
 
 
 class HarvestWish(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,8 +52,14 @@ async def harvest_repository(
     client: RepositoryClient,
     wish: HarvestWish,
     tell: Tell,
-) -> oai.Repository:
-    """Harvest a repository to its end. Raises Unavailable, InvalidRequest or StorageFailed."""
+) -> bool:
+    """Harvest a repository to its end. Return True if it says which records it deleted.
+
+    Raises Unavailable, InvalidRequest or StorageFailed.
+    """
+    if sitemaps.is_map(wish.url):
+        await _harvest_map(registry, harvests, client, wish, tell)
+        return True
     if wish.taking is Taking.RECORDS:
         load_lxml()
     repository = await oai.identify_repository(client, wish.url)
@@ -58,7 +68,23 @@ async def harvest_repository(
     async for page, after in oai.walk_pages(client, repository, state):
         items = [_make_item(one, wish) for one in page.records]
         tell(taking.take_page(items, after))
-    return repository
+    return repository.lists_deleted
+
+
+async def _harvest_map(
+    registry: Registry, harvests: Harvests, client: RepositoryClient, wish: HarvestWish, tell: Tell
+) -> None:
+    """Harvest a sitemap or a list of ResourceSync to its end."""
+    wish = msgspec.structs.replace(wish, prefix="", names="", taking=Taking.LINKS)
+    state = begin_harvest(registry, harvests, wish)
+    taking = LinkTaking(registry, harvests, wish.url, only=wish.only, how=Joining.MERGE)
+    now = format_timestamp(registry.clock())
+    async for entries, after in sitemaps.walk_parts(client, state, now):
+        for at in range(0, len(entries), _SOME):
+            items = [sitemaps.make_item(one, wish.url) for one in entries[at : at + _SOME]]
+            tell(taking.take_page(items, state))
+        tell(taking.take_page([], after))
+        state = after
 
 
 def begin_harvest(registry: Registry, harvests: Harvests, wish: HarvestWish) -> HarvestState:

@@ -95,34 +95,39 @@ class HarvestTaking:
         """Take the records of a page, and record the state after it. Raises StorageFailed."""
         self._faults = []
         last = {item.there: item for item in items}  # of a record that comes twice, the later one
-        lines: dict[str, HarvestedItem] = {}
+        names: dict[str, str] = {}
+        chosen: list[HarvestedItem] = []
         gone: list[str] = []
         for item in last.values():
             if item.fault is not None:
                 self._note(item.there, item.fault)
             elif item.made is None:
                 gone.append(item.there)
-            elif (fault := self._find_fault(item.there, item.made.name, lines)) is not None:
+            elif (fault := self._find_fault(item.there, item.made.name, names)) is not None:
                 self._note(item.there, fault)
             else:
-                lines[item.made.name.key] = item
-        refused = self._import(list(lines.values()))
-        brought = [
-            KnownRecord(item.there, key) for key, item in lines.items() if item.there not in refused
-        ]
-        for known in brought:
-            made = lines[known.key].made
-            if made is not None and made.remark is not None:
-                self._note(known.there, made.remark, is_taken=True)
+                names.setdefault(item.made.name.key, item.there)
+                chosen.append(item)
+        refused = self._import(chosen)
+        brought: list[KnownRecord] = []
+        for item in chosen:
+            if item.made is None or item.there in refused:
+                continue
+            brought.append(KnownRecord(item.there, item.made.name.resource.key))
+            if item.made.remark is not None:
+                self._note(item.there, item.made.remark, is_taken=True)
         withdrawn = [there for there in gone if self._withdraw(there)]
         self._harvests.save_page(after, brought, withdrawn)
         return HarvestCount(len(brought), len(withdrawn), tuple(self._faults))
 
     def _note(self, there: str, error: PerdureError, *, is_taken: bool = False) -> None:
-        self._faults.append(HarvestFault(there, make_fault(0, error).error, is_taken))
+        self._note_error(there, make_fault(0, error).error, is_taken=is_taken)
+
+    def _note_error(self, there: str, error: dict[str, Any], *, is_taken: bool = False) -> None:
+        self._faults.append(HarvestFault(there, error, is_taken))
 
     def _find_fault(
-        self, there: str, name: Identifier, lines: dict[str, HarvestedItem]
+        self, there: str, name: Identifier, names: dict[str, str]
     ) -> PerdureError | None:
         """Say why a harvest must not write a name, or return None."""
         settings, spelled = self._registry.settings, str(name)
@@ -132,9 +137,7 @@ class HarvestTaking:
             name, authorities=settings.owned_authorities, prefixes=settings.handle_prefixes
         ):
             return HarvestedOwn(identifier=spelled)
-        others = self._harvests.find_names_there(self._url, name.key)
-        others += [lines[name.key].there] if name.key in lines else []
-        if other := next((one for one in others if one != there), None):
+        if other := self._find_twin(there, name, names):
             return HarvestedTwice(identifier=spelled, first=other)
         record = self._registry.records.find_record(name.key)
         if record is None:
@@ -144,6 +147,11 @@ class HarvestTaking:
         if record.tombstone is not None:
             return HarvestedWithdrawn(identifier=spelled)
         return None
+
+    def _find_twin(self, there: str, name: Identifier, names: dict[str, str]) -> str | None:
+        """Find another record of the repository that has a name; `names` are those of the page."""
+        others = [*self._harvests.find_names_there(self._url, name.key), names.get(name.key, there)]
+        return next((one for one in others if one != there), None)
 
     def _import(self, items: list[HarvestedItem]) -> set[str]:
         """Import the lines of records. Return the identifiers of those that were refused."""
@@ -156,7 +164,7 @@ class HarvestTaking:
             for fault in step.faults:
                 there = items[fault.line - 1].there
                 refused.add(there)
-                self._faults.append(HarvestFault(there, fault.error))
+                self._note_error(there, fault.error)
         return refused
 
     def _withdraw(self, there: str) -> bool:
@@ -167,14 +175,17 @@ class HarvestTaking:
             return False
         if record.tombstone is not None:
             return True
-        name = identify_record(key, record)
+        return self._bury(there, identify_record(key, record))
+
+    def _bury(self, there: str, name: Identifier) -> bool:
+        """Withdraw a name silently. Return True if it is withdrawn."""
         command = Withdraw(identifier=name, reason=f"deleted at {self._url}", silent=True, by=ACTOR)
         try:
             self._registry.door.execute_command(command)
         except (Conflict, InvalidRequest) as error:
             self._note(there, error)
             return False
-        after = self._registry.records.find_record(key)
+        after = self._registry.records.find_record(name.resource.key)
         if after is not None and after.tombstone is None:
             self._note(there, HarvestWaits(identifier=str(name)))
             return False
