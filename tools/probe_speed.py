@@ -15,6 +15,8 @@ import resource
 import shutil
 import subprocess
 import sys
+import time
+import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +68,7 @@ def measure_http(document: str) -> dict[str, float]:
         "parts": f'"/{document}%23char=" .. math.random(900) .. ",1000"',
     }
     with servers.perdure(PLACE / "registry") as server:
+        wait_for_answer(server.port)  # a server listens before it has loaded its modules
         for name, path in scripts.items():
             script = PLACE / "script.lua"
             script.write_text(
@@ -74,6 +77,13 @@ def measure_http(document: str) -> dict[str, float]:
             servers.wrk(server, script, seconds=1)
             rates[name] = servers.wrk(server, script, seconds=2)
     return rates
+
+
+def wait_for_answer(port: int) -> None:
+    """Wait until a server has answered a request, and has nothing else to do for a moment."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=60) as answer:
+        answer.read()
+    time.sleep(0.5)
 
 
 def measure_mints() -> dict[str, float]:
