@@ -110,10 +110,12 @@ class Serials:
             raise SerialsUsedUp(identifier=name)
         stem, before = self._stem, self._before
         numbers = list(map(str, range(first, first + count)))
-        names = [f"{stem}{digits}{ending}" for digits in numbers]
+        names = list(map(stem.__add__, numbers))
+        if ending:
+            names = [name + ending for name in names]
         if len(numbers[0]) == len(numbers[-1]):
             beginning = before[len(numbers[0])]
-            return names, [beginning + digits for digits in numbers]
+            return names, list(map(beginning.__add__, numbers))
         return names, [before[len(digits)] + digits for digits in numbers]
 
     def check_quota(self, count: int = 1) -> None:

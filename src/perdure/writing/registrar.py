@@ -155,12 +155,14 @@ class Registrar:
         ledger = self._ledger
         if ledger.broken:
             return [ledger.broken] * len(commands)
-        end = _find_delegation(commands)
-        if end < len(commands):  # what follows is judged with it
-            return [
-                *self.execute_commands(commands[:end]),
-                *self.execute_commands(commands[end:]),
-            ]
+        are_equal = commands.count(commands[0]) == len(commands)  # the usual batch of names alone
+        if not are_equal or _delegates(commands[0]):
+            end = _find_delegation(commands)
+            if end < len(commands):  # what follows is judged with it
+                return [
+                    *self.execute_commands(commands[:end]),
+                    *self.execute_commands(commands[end:]),
+                ]
         try:
             self._look_around()
         except PerdureError as error:
@@ -172,7 +174,7 @@ class Registrar:
             try:
                 ledger.begin_batch(format_timestamp(moment))
                 self._entering.day = ledger.now[:10].replace("-", "/")
-                answers = self._answer_all(commands)
+                answers = self._answer_all(commands, are_equal=are_equal)
                 ledger.write_batch()
                 break
             except Exception as error:  # any error: every waiting caller gets an answer
@@ -225,10 +227,10 @@ class Registrar:
     def close(self) -> None:
         self._ledger.close()
 
-    def _answer_all(self, commands: Sequence[Command]) -> Sequence[Answer]:
+    def _answer_all(self, commands: Sequence[Command], *, are_equal: bool) -> Sequence[Answer]:
         """Answer each command, in order; mints that need only numbers are minted together."""
         in_common = partial(numbering.find_common, self._entering.settings.series)
-        if len(commands) == commands.count(commands[0]):  # the usual batch of names alone
+        if are_equal:
             return self._answer_run(in_common(commands[0]), commands)
         journal = self._ledger.journal
         if journal.is_shared:
@@ -363,11 +365,14 @@ class Registrar:
 
 def _find_delegation(commands: Sequence[Command]) -> int:
     """The place after the first delegation; the end if there is none."""
-    if len(commands) > 1:
-        for place, command in enumerate(commands, 1):
-            if type(command) is Mint and command.delegates:
-                return place
+    for place, command in enumerate(commands, 1):
+        if _delegates(command):
+            return place
     return len(commands)
+
+
+def _delegates(command: Command) -> bool:
+    return type(command) is Mint and bool(command.delegates)
 
 
 def _list_keys(commands: Sequence[Command]) -> list[str]:

@@ -91,7 +91,7 @@ def sum_lines(lines: Sequence[Line], position: int) -> list[int]:
 def sum_alike(keys: Sequence[str], text: str, position: int) -> list[int]:
     """The sums of records that differ only in their keys."""
     begun = crc32(text.encode(), position & 0xFFFFFFFF)
-    return [crc32(key, begun) >> 1 for key in map(str.encode, keys)]
+    return list(map(rshift, map(crc32, map(str.encode, keys), repeat(begun)), repeat(1)))
 
 
 def sum_values(*values: Any) -> int:
