@@ -388,6 +388,8 @@ def test_fast_answers_keep_their_place() -> None:
         (b"PUT /last HTTP/1.1", 200),
         (b"HEAD /fast HTTP/1.1", 302),
         (b"GET  /last HTTP/1.1", 400),
+        (b"GET  HTTP/1.1", 400),
+        (b"GET /%s HTTP/1.1" % (b"a" * LONGEST_TARGET), 414),
         (b"GET /la\xffst HTTP/1.1", 400),
         (b"GET /last HTTP/1.2", 505),
         (b"CONNECT a:1 HTTP/1.1", 405),

@@ -18,32 +18,34 @@ from perdure.ids.pdi_key import make_plain_day_key, make_uid_key
 
 _plain_uid = grammar.PLAIN_UID.fullmatch
 _MOST_DAYS = 4096  # whose keys are remembered
-_LONGEST_DAY = 300  # characters of such a day; so hostile texts cannot fill the memory
 _MOST_ENDINGS = 4096  # whose format and version are remembered
-_LONGEST_NAME = 255  # characters of a unique-id, which also bounds such an ending
+_LONGEST = 255
+"""Characters of a unique-id. It bounds what is remembered, too, so that hostile texts cannot fill
+the memory."""
 
 
 def read_plain_key(text: str) -> tuple[str, str | None, str | None] | None:
     """Return key, format and version of a PDI in canonical form without a part, as `parse_pdi`
     does.
 
-    None for any other text, if the unique-id may encapsulate a URL, or if a component is long. It
+    None for any other text, if the unique-id may encapsulate a URL, or if the text is long. It
     takes a third of the time of `parse_pdi`, for callers that look up millions of PDIs: most are of
     a day seen before, and end in a format and a version seen before.
 
     >>> read_plain_key("pdi://oma.eop.gov.us/1997/09/01/1.text.1")
     ('oma.eop.gov.us/19970901/a1', 'text', '1')
     """
+    if len(text) > _LONGEST:
+        return None
     day, _, name = text.rpartition("/")
     uid, dot, ending = name.partition(".")
-    if len(day) > _LONGEST_DAY or len(name) > _LONGEST_NAME:
-        return None
     key, qualifiers = _make_day_key(day), _read_ending(dot + ending)
     if key is None or qualifiers is None:
         return None
     if not (uid.isalnum() and uid.isascii()) and _plain_uid(uid) is None:
         return None
-    return f"{key}/{make_uid_key(uid)}", *qualifiers
+    format, version = qualifiers
+    return f"{key}/{make_uid_key(uid)}", format, version
 
 
 def read_plain_keys(texts: Iterable[str]) -> tuple[list[str], list[str]] | None:
@@ -62,11 +64,11 @@ def read_plain_keys(texts: Iterable[str]) -> tuple[list[str], list[str]] | None:
     for text in texts:
         day, _, name = text.rpartition("/")
         if day != last_day:
-            key, last_day = _make_day_key(day) if len(day) <= _LONGEST_DAY else None, day
+            key, last_day = _make_day_key(day) if len(day) <= _LONGEST else None, day
         uid, dot, ending = name.partition(".")
         if dot:
             ending = dot + ending
-        if key is None or len(name) > _LONGEST_NAME:
+        if key is None or len(name) > _LONGEST:
             return None
         if ending != last_ending:
             if _read_ending(ending) is None:

@@ -25,7 +25,8 @@ from perdure.storage.byte_ports import LocalFile
 
 Fields = list[tuple[bytes, bytes]]
 
-_IN_URI = bytes(one for one in range(0x21, 0x7F) if one not in b'"<>')
+_IN_URI = bytes(one if 0x21 <= one < 0x7F and one not in b'"<>' else 0 for one in range(256))
+"""A table of translation that changes every byte that a URI must not contain."""
 _NOT_IN_URI = re.compile(r"[^!#-;=?-~]")  # controls, spaces, `"`, `<`, `>`, and non-ASCII
 _NOT_IN_VALUE = re.compile(r"[^ !#-\[\]-~]")  # controls, quotes, backslashes, and non-ASCII
 STATUS_LINES = {
@@ -69,7 +70,7 @@ def escape_uri(text: str) -> bytes:
     b'http://a/%3E;%20x=%C3%A9%0D%0AY:%201'
     """
     plain = text.encode("utf-8", "replace")
-    if plain.translate(None, _IN_URI):
+    if plain.translate(_IN_URI) != plain:
         return _NOT_IN_URI.sub(_escape_match, text).encode("ascii")
     return plain
 

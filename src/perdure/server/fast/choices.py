@@ -70,21 +70,19 @@ class OpenChoice(NamedTuple):
         (locations, ttls), path = self.candidates, self.path
         first = locations[order[0]]
         ttl = ttls.get(first.uri, self.fresh) if ttls else self.fresh
-        before, behind_place, one, two, three, behind = _make_frame(ttl, self.base, self.vary)
+        before, behind_place, around = _make_frame(ttl, self.base, self.vary)
         alternates = link_alternates([locations[index] for index in order[1:]])
         links = b", ".join((*alternates, b""))  # others follow
         place = escape_uri(first.uri)
-        return b"".join(
-            (before, place, behind_place, links, one, path, two, path, three, path, behind)
-        )
+        return b"".join((before, place, behind_place, links, path.join(around)))
 
 
 @lru_cache(_MOST_FRAMES)
-def _make_frame(fresh: int, base: str, vary: bytes) -> tuple[bytes, ...]:
+def _make_frame(fresh: int, base: str, vary: bytes) -> tuple[bytes, bytes, list[bytes]]:
     """Return the text of a redirect without its location, its alternates and its name.
 
     These are the text before the location, the text behind it, up to the alternates, and the texts
-    around the name, which appears three times.
+    around each place of the name.
     """
     name, location = parse("urn:x-example:name"), Location(uri="x:location")
     others = (Location(uri="x:other"),)
@@ -93,4 +91,4 @@ def _make_frame(fresh: int, base: str, vary: bytes) -> tuple[bytes, ...]:
     before, _, rest = example.partition(escape_uri(location.uri))
     (alternate,) = link_alternates(others)
     behind_place, _, rest = rest.partition(alternate + b", ")
-    return before, behind_place, *rest.split(escape_uri(spell_uri(name)))
+    return before, behind_place, rest.split(escape_uri(spell_uri(name)))

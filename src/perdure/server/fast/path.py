@@ -110,6 +110,8 @@ class FastPath:
         self._delegations = registry.delegations
         self._is_handed_over = True
         """True if names may have been handed over: the plain way asks which."""
+        self._has_exceptions = True
+        """True if one of both is true, which is asked for each name."""
         self._leads = Leads(
             self._lookups,
             generation.counts,
@@ -279,9 +281,7 @@ class FastPath:
             stored_text = self._find_record(key)
             if stored_text is None:
                 return None
-            if self._is_governed(handle_values.name_handle(name)):
-                return None
-            if self._is_handed_over and self._is_elsewhere(handle_values.name_handle(name)):
+            if self._is_exception(handle_values.name_handle(name)):
                 return None
             record = stored.decode_stored(stored_text)
             return handle_values.write_values(name, record, fresh=self._fresh)
@@ -300,9 +300,19 @@ class FastPath:
         self._lookups.release_state()
         self._has_rules = self._reading.rules.refresh()
         self._is_handed_over = self._delegations.load_index().has_hand_overs
+        self._has_exceptions = self._has_rules or self._is_handed_over
+
+    def _is_exception(self, name: str | Identifier) -> bool:
+        """Return True if a reading rule may be about a name, or if a successor answers for it.
+
+        Raises MalformedIdentifier.
+        """
+        return self._has_exceptions and (self._is_governed(name) or self._is_elsewhere(name))
 
     def _is_elsewhere(self, name: str | Identifier) -> bool:
         """Return True if a successor answers for a name. Raises MalformedIdentifier."""
+        if not self._is_handed_over:
+            return False
         asked = parse(name) if isinstance(name, str) else name
         return self._delegations.find_hand_over(asked) is not None
 
@@ -336,12 +346,10 @@ class FastPath:
         stored_text = self._find_stored(key) if self._lookups.is_held else self._find_record(key)
         record = None
         if stored_text is None:
-            if self._is_handed_over and self._is_elsewhere(text):
+            if self._is_elsewhere(text):
                 return None
             return self._leads.follow_name(text, key, version, format, self._day, target[1:])
-        if self._has_rules and self._is_governed(text):
-            return None
-        if self._is_handed_over and self._is_elsewhere(text):
+        if self._has_exceptions and self._is_exception(text):
             return None
         if stored_text[0] != stored.JSON:
             sole = find_sole_location(stored_text, version, format, self._day)
@@ -355,10 +363,8 @@ class FastPath:
         if sole is None:
             return self._decide_step(text, record or stored.decode_stored(stored_text))
         uri, ttl = sole
-        frame = self._frame if ttl is None else _make_frame(ttl, self._base_url)
-        before, first, second, third, behind = frame
-        place = escape_uri(uri)
-        return b"".join((before, place, first, path, second, path, third, path, behind))
+        before, around = self._frame if ttl is None else _make_frame(ttl, self._base_url)
+        return b"".join((before, escape_uri(uri), path.join(around)))
 
     def _resolve_other(self, target: bytes, text: str) -> _Resolved | None:
         """Resolve a name that has no usual spelling, or a part of a name."""
@@ -377,9 +383,7 @@ class FastPath:
             return None
         identifier = parse(text)
         stored_text = self._find_record(identifier.key)
-        if stored_text is None or self._is_governed(identifier):
-            return None
-        if self._is_handed_over and self._is_elsewhere(identifier):
+        if stored_text is None or self._is_exception(identifier):
             return None
         return self._decide_step(text, stored.decode_stored(stored_text))
 
@@ -408,11 +412,10 @@ class FastPath:
 
 
 @lru_cache(_MOST_FRAMES)
-def _make_frame(fresh: int, base: str) -> tuple[bytes, bytes, bytes, bytes, bytes]:
-    """Return the text of a redirect around its location and around the identifier, three times."""
+def _make_frame(fresh: int, base: str) -> tuple[bytes, list[bytes]]:
+    """Return the text of a redirect before its location, and behind it, around each identifier."""
     location, name = Location(uri="x:location"), parse("urn:x-example:name")
     step = Redirect(identifier=name, location=location)
     example = write_answer(make_redirect(step, fresh=fresh, base=base))
-    before, _, rest = example.partition(escape_uri(location.uri))
-    first, second, third, behind = rest.split(escape_uri(spell_uri(name)))
-    return before, first, second, third, behind
+    before, _, behind = example.partition(escape_uri(location.uri))
+    return before, behind.split(escape_uri(spell_uri(name)))

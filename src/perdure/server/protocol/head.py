@@ -27,6 +27,8 @@ _TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]"  # RFC 9110 section 5.6.2
 # RFC 9112 section 3: request-line = method SP request-target SP HTTP-version. The target is any
 # visible ASCII: wider than RFC 3986, since an identifier may contain a raw `#`. CONNECT is excluded
 # because it is the only method that changes how the parser continues.
+_IN_TARGET = bytes(one if 0x21 <= one < 0x7F else 0 for one in range(256))
+"""A table of translation that changes every byte that a target must not contain."""
 REQUEST_LINE = re.compile(
     rb"(?!CONNECT )(%s{1,32}) ([!-~]{1,%d}) HTTP/1\.([01])\r\n" % (_TOKEN, LONGEST_TARGET)
 )
@@ -147,6 +149,15 @@ def find_early_refusal(part: bytes) -> Refusal | None:
     if len(part) > _LONGEST_LINE:
         return Refusal(414, f"the request line is longer than {_LONGEST_LINE} bytes")
     return None
+
+
+def is_target(text: bytes) -> bool:
+    """Return True for a request target, as `REQUEST_LINE` would read it.
+
+    >>> is_target(b"/pdi://a.us/1997/#char=1"), is_target(b"/a b"), is_target(b"")
+    (True, False, False)
+    """
+    return 0 < len(text) <= LONGEST_TARGET and text.translate(_IN_TARGET) == text
 
 
 def split_fields(fields: bytes) -> Headers:

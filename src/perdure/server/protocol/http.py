@@ -63,6 +63,7 @@ from perdure.server.protocol.head import (
     Refusal,
     explain_refusal,
     find_early_refusal,
+    is_target,
     split_fields,
 )
 from perdure.server.protocol.limits import ClientLimits
@@ -169,12 +170,14 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
         self._limits = type(self).limits
         self._client: str | None = None  # whose limits hold for a message with the fields `_judged`
         self._judged: bytes | None = None
+        self._unlimited: bytes | None = None  # the fields of a client without limits
         self._fast = type(self).fast
         self._fast_write = type(self).fast_write
         # The fields of the last message without a body that others could follow. llhttp is always
         # fed the same request line, and such a message does not change its state: if a client sends
         # the same fields again, as clients do, its judgement is known.
         self._familiar = b""
+        self._familiar_end = b""  # what follows the target in a message with these fields
         # The same for the last fast write: its fields, and the parts of them before and after its
         # length, which differs from body to body.
         self._familiar_write = b"", b"", b""
@@ -198,6 +201,13 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
             self._feed_received()
             return
         # Nearly always this is one complete head, with the same fields as the previous one.
+        end = self._familiar_end
+        if end and data.endswith(end) and data.startswith(b"GET "):
+            target = data[4 : -len(end)]
+            if is_target(target):
+                self._complete = self._persistent = True
+                self._take_message(b"GET", target, b"1", self._familiar)
+                return
         line = REQUEST_LINE.match(data)
         if line is not None:
             method, target, minor = line.groups()
@@ -287,7 +297,7 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
         if minor == b"0":
             self._persistent = False  # as in uvicorn; this costs little
         elif self._complete and self._persistent and len(fields) <= _LONGEST_FAMILIAR:
-            self._familiar = fields
+            self._familiar, self._familiar_end = fields, b" HTTP/1.1" + fields
         return None
 
     def _feed_head(self, head: bytes) -> None:
@@ -302,8 +312,7 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
         A message that was counted before is not counted again for the limits of its client.
         """
         # Nearly all clients repeat their fields, which then are the same value.
-        unlimited = fields is self._judged and self._client is None
-        if not (unlimited or counted) and self._limits and self._exceeds_limits(fields):
+        if fields is not self._unlimited and not counted and self._exceeds_limits(fields):
             return
         fast = self._fast
         if fast is not None and self._complete and self._persistent and method in _SAFE:
@@ -315,7 +324,7 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
                 return
             if answer is not None:
                 self._write_answer(answer)
-                if not unlimited:
+                if self._client is not None:
                     self._charge_bytes(len(answer))
                 self.server_state.total_requests += 1
                 self._deadline = self.loop.time() + self.timeout_keep_alive  # a timer is running
@@ -344,10 +353,14 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
 
     def _exceeds_limits(self, fields: bytes) -> bool:
         """Count the request of a client, and refuse it if the client has used its share."""
-        limits = cast("ClientLimits", self._limits)
+        limits = self._limits
+        if limits is None:
+            self._unlimited = fields
+            return False
         if fields is not self._judged:
             peer = self.client[0] if self.client else ""
             self._judged, self._client = fields, limits.find_client(peer, fields)
+            self._unlimited = fields if self._client is None else None
         refusal = None if self._client is None else limits.judge_client(self._client)
         if refusal is None:
             return False
@@ -390,7 +403,7 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
         body = data[length.end() + len(behind) :]
         if len(body) != int(length[0]):
             return False
-        if self._limits is not None and self._exceeds_limits(fields):
+        if self._exceeds_limits(fields):
             return True
         if not self._fast_write(line[1], line[2], fields, body, self._answer_write):
             return False
