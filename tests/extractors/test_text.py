@@ -25,7 +25,7 @@ from perdure.errors import (
 )
 from perdure.extractors.indexes import DirectoryIndexes, NoIndexes
 from perdure.extractors.port import Part, Source, Span, Stream
-from perdure.extractors.text.characters import EXTRACTOR, TextExtractor
+from perdure.extractors.text.characters import EXTRACTOR, TextExtractor, _find_position
 from perdure.extractors.text.coding import find_coding
 from perdure.extractors.text.index import (
     BLOCK,
@@ -190,6 +190,25 @@ def test_lines_at_the_borders_of_blocks(tmp_path: Path, block: int) -> None:
         for end in range(start, len(lines) + 1):
             part = TextExtractor(block).extract_part(it, TextRange("line", start, end), NoIndexes())
             assert decoded(part, it) == "".join(lines[start:end])
+
+
+@given(written=texts(), block=lengths)
+@settings(max_examples=100, deadline=None, suppress_health_check=laws.suppress_health_check)
+def test_bytes_have_the_last_position_that_is_not_behind_them(
+    tmp_path: Path, written: tuple[str, bytes, str], block: int
+) -> None:
+    """After a lone CR, two positions have the same place; judged by all positions."""
+    charset, stored, _ = written
+    it = source(tmp_path, stored, "text/plain", charset)
+    index = open_index(it, find_coding(it), NoIndexes(), block=block)
+    marks = [
+        index.find_place(Unit.CANONICAL, position)
+        for position in range(index.count_units(Unit.CANONICAL) + 1)
+    ]
+    places = [(one.byte, one.skip) for one in marks]
+    for byte in range(marks[0].byte, len(stored) + 1):
+        expected = max(at for at, place in enumerate(places) if place <= (byte, 0))
+        assert _find_position(index, byte) == expected
 
 
 @laws

@@ -212,18 +212,25 @@ def _convert_skip(index: TextIndex, place: TextMark) -> TextMark:
 def find_characters(source: Source, span: Span, indexes: Indexes) -> CharRange:
     """Return the characters of canonical text at these bytes of a text."""
     index = open_index(source, find_coding(source), indexes)
-    every = range(index.count_units(Unit.CANONICAL) + 1)
+    return CharRange(start=_find_position(index, span.start), end=_find_position(index, span.stop))
+
+
+def _find_position(index: TextIndex, byte: int) -> int:
+    """Return the last position of canonical text that is not behind a byte.
+
+    After a lone CR, two positions have the same place: the implied LF belongs to the text before
+    it. Nearly always, the number of characters before the byte is the position.
+    """
+    last = index.count_units(Unit.CANONICAL)
 
     def find_place(position: int) -> tuple[int, int]:
         mark = index.find_place(Unit.CANONICAL, position)
         return mark.byte, mark.skip
 
-    # After a lone CR, two positions have the same place: the implied LF belongs to the text before
-    # it.
-    start, end = (
-        bisect_right(every, (at, 0), key=find_place) - 1 for at in (span.start, span.stop)
-    )
-    return CharRange(start=start, end=end)
+    likely = index.count_before(Unit.CANONICAL, byte)
+    if find_place(likely) <= (byte, 0) and (likely == last or find_place(likely + 1) > (byte, 0)):
+        return likely
+    return bisect_right(range(last + 1), (byte, 0), key=find_place) - 1
 
 
 # cutting

@@ -200,6 +200,17 @@ class TextIndex:
             at += step
         return _resolve_place(counting.make_mark(), unit, target)
 
+    def count_before(self, unit: Unit, byte: int) -> int:
+        """Return the units before a byte, or a few less if it is within a character, a line break
+        or shifted text.
+        """
+        rows = range(self._last + 1)
+        number = bisect_right(rows, byte, key=lambda row: self._rows[row * _COLUMNS] >> 1) - 1
+        start = self._read_row(max(number, 0))
+        counting = _Counting(self.coding, start)
+        counting.feed_bytes(self.source.read_bytes(start.byte, max(byte, start.byte)))
+        return counting.count_passed(unit)
+
     def _find_row_before(self, unit: Unit, target: int) -> int:
         """Return the number of the last mark that is not beyond a position."""
         return (
