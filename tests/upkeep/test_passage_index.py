@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import random
 import struct
+from bisect import bisect_right
 from collections import Counter
-from pathlib import Path
+from collections.abc import Iterator
 
 import apsw
 import pytest
@@ -13,8 +14,6 @@ from tests.conftest import AUTHORITY, SERIES, TODAY, Desk, html, text
 from tests.upkeep.test_fingerprints import PLANTED, RFC, list_equal_runs, read_words
 
 pytest.importorskip("numpy")
-
-import numpy as np
 
 from perdure.errors import MissingLibrary
 from perdure.ids import parse
@@ -28,13 +27,7 @@ from perdure.upkeep.quotations import FILE
 from perdure.upkeep.quotations.finding import MOST_PLACES, FoundPassage, find_passages
 from perdure.upkeep.quotations.fingerprints import WORDS, Match
 from perdure.upkeep.quotations.passage_index import RUNS, PassageIndex
-from perdure.upkeep.quotations.runs import (
-    FingerprintRun,
-    Postings,
-    blank_postings,
-    merge_runs,
-    write_run,
-)
+from perdure.upkeep.quotations.runs import STRETCH
 from perdure.upkeep.quotations.words import FoldedWords, fold_text
 
 SENTENCE = " ".join(f"word{number}" for number in range(15))
@@ -96,6 +89,51 @@ def test_twelve_characters_of_a_script_without_spaces_are_found(desk: Desk) -> N
     desk.mint(html("<meta charset=utf-8><p>前言。永遠存在的識別符號可以引用文字。"))
     assert [one.words for one in search(desk, "他說：「永遠存在的識別符號可以引」")] == [12]
     assert search(desk, "他說：「永遠存在的識別符號」") == []
+
+
+def test_every_run_of_12_equal_characters_is_found_and_nothing_false(desk: Desk) -> None:
+    """ "every run of 12 equal characters of scripts without spaces" (the promise), with brute force
+    as the judge. The text repeats itself, also within a stretch.
+    """
+    choose = random.Random(12)
+    pieces = [
+        "".join(choose.choices("永遠存在識別", k=choose.randrange(12, 90))) for _ in range(60)
+    ]
+    written = "".join(choose.choices(pieces, k=120))
+    assert len(written) > 4 * STRETCH
+    desk.mint(html(f"<meta charset=utf-8><p>{written}"))
+    pieces += ["".join(choose.choices("可以引用文字", k=30)) for _ in range(20)]
+    letter = "".join(choose.choices(pieces, k=80))
+    counts = Counter(written[at : at + 6] for at in range(len(written)))
+    covered = set()
+    for one in search(desk, letter):
+        assert letter[one.start : one.stop] == written[one.their_start : one.their_stop]
+        covered |= {(one.their_start + at, one.start + at) for at in range(one.words - 11)}
+    expected = list_equal_runs(list(written), list(letter), 12)
+    assert len(expected) > 1000
+    for before, after in expected:
+        run = written[before : before + 12]
+        common = max(counts[run[at : at + 6]] for at in range(7))
+        assert (before, after) in covered or common > MOST_PLACES
+
+
+def test_words_far_from_each_other_are_found(desk: Desk) -> None:
+    """A run of words may be longer than a window, and than many stretches."""
+    words = SENTENCE.split()
+    desk.mint(text(f"{(' ' * 40_000).join(words)} end"))
+    (found,) = search(desk, LETTER)
+    assert (found.words, found.their_start) == (WORDS.promise, 0)
+
+
+def test_passages_at_the_border_of_a_window_are_found(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("perdure.upkeep.quotations.finding._WINDOW", 8192)
+    choose = random.Random(5)
+    passages = [" ".join(f"w{choose.randrange(10**9)}" for _ in range(15)) for _ in range(400)]
+    desk.mint(text("\n".join(f"{one} before" for one in passages)))
+    found = search(desk, "\n".join(f"{one} after" for one in passages))
+    assert [one.words for one in found] == [15] * len(passages)
 
 
 def test_fewer_or_other_words_are_not_reported(desk: Desk) -> None:
@@ -259,9 +297,29 @@ def test_a_document_without_readable_text_is_noted_until_its_record_changes(
 
 
 def read_runs(desk: Desk) -> list[tuple[int, int, int]]:
-    """The low bits, the document and the place of each posting, behind 8 bytes and 257 offsets."""
+    """The fingerprint, the document and the stretch of each posting, read bit by bit as the form of
+    a run says.
+    """
     runs = [one.read_bytes() for one in sorted((desk.root / RUNS).glob("*.run"))]
-    return sorted(row for run in runs for row in struct.iter_unpack("<III", run[8 + 257 * 8 :]))
+    return sorted(row for run in runs for row in read_run(run))
+
+
+def read_run(run: bytes) -> Iterator[tuple[int, int, int]]:
+    assert run[:8] == b"PERDURE\x02"
+    count, size, offset, bucket_bits, position_bits = struct.unpack_from("<5Q", run, 8)
+    documents = struct.unpack_from(f"<{size}I", run, 48)
+    firsts = struct.unpack_from(f"<{size + 1}Q", run, 48 + 4 * size)
+    at = 48 + 4 * size + 8 * (size + 1)
+    stop = at + ((1 << bucket_bits) + 1) * offset
+    offsets = [int.from_bytes(run[one : one + offset], "little") for one in range(at, stop, offset)]
+    packed = int.from_bytes(run[stop:], "little")
+    low_bits = 40 - bucket_bits
+    for number in range(count):
+        value = packed >> (number * (low_bits + position_bits)) & ~(-1 << low_bits + position_bits)
+        position = value & ~(-1 << position_bits)
+        row = bisect_right(firsts, position) - 1
+        high = bisect_right(offsets, number) - 1
+        yield high << low_bits | value >> position_bits, documents[row], position - firsts[row]
 
 
 def test_the_fingerprints_of_a_withdrawn_document_are_deleted_from_the_files(desk: Desk) -> None:
@@ -275,8 +333,23 @@ def test_the_fingerprints_of_a_withdrawn_document_are_deleted_from_the_files(des
     desk.withdraw(f"{TODAY}/2")
     list_rows(desk)
     assert [one for one in read_runs(desk) if one[1]] == before
-    others = {low for low, _, _ in before} | {0}
-    assert {low for low, _, _ in read_runs(desk)} <= others, "nor a fingerprint that only it had"
+    low = (1 << 40 - 8) - 1  # the high bits are those of the bucket
+    others = {one & low for one, _, _ in before} | {0}
+    assert {one & low for one, _, _ in read_runs(desk)} <= others, "nor one that only it had"
+
+
+def test_an_index_in_the_format_before_is_made_again(desk: Desk) -> None:
+    """Format 3 had 12 bytes for each posting, behind `PERDURE` %x01 and 257 offsets."""
+    desk.mint(text(SENTENCE))
+    rows = list_rows(desk)
+    old = desk.root / RUNS / "000000001.run"
+    old.write_bytes(b"PERDURE\x01" + struct.pack("<257Q3I", *([0] * 256), 1, 7, 1, 0))
+    database = apsw.Connection(str(desk.root / FILE))
+    database.pragma("user_version", 3)
+    database.close()
+    assert list_rows(desk) == rows
+    assert len(search(desk, LETTER)) == 1
+    assert {one.read_bytes()[:8] for one in old.parent.glob("*.run")} == {b"PERDURE\x02"}
 
 
 def test_runs_are_merged_and_their_number_grows_slowly(desk: Desk) -> None:
@@ -326,60 +399,6 @@ def test_a_passage_longer_than_a_window_is_found_as_one(
     desk.mint(text(f"before {written} after"))
     (found,) = search(desk, written)
     assert (found.words, found.their_start) == (9000, len("before "))
-
-
-def write_runs(directory: Path, seed: int) -> list[tuple[int, int, int]]:
-    """Write runs of random postings of the documents 1, 2 and 3, one in each, and return them."""
-    choose = np.random.default_rng(seed)
-    stored = []
-    for number in (1, 2, 3):
-        count = int(choose.integers(1, 500))
-        columns = choose.integers(0, 32, count).astype(np.uint64) << np.uint64(35)
-        postings = Postings(
-            columns | choose.integers(0, 3, count).astype(np.uint64),
-            np.full(count, number, dtype=np.uint32),
-            np.arange(count, dtype=np.uint32),
-        )
-        assert write_run(directory / f"{number}", postings) == count
-        stored.append(postings)
-    return [(*row,) for one in stored for row in zip(*(c.tolist() for c in one), strict=True)]
-
-
-def check_run(path: Path, kept: list[tuple[int, int, int]]) -> None:
-    """Find each fingerprint of a run with exactly the documents and places that have it."""
-    run = FingerprintRun(path)
-    for wanted in {row[0] for row in kept} | {7, (1 << 40) - 1}:
-        (start,), (stop,) = run.find_bounds(np.array([wanted], dtype=np.uint64))
-        documents, places = run.read_postings(np.arange(start, stop))
-        found = sorted(zip(documents.tolist(), places.tolist(), strict=True))
-        expected = sorted(row[1:] for row in kept if row[0] == wanted)
-        assert [one for one in found if one[0]] == expected
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_a_run_has_the_postings_that_were_written_and_merged(tmp_path: Path, seed: int) -> None:
-    stored = write_runs(tmp_path, seed)
-    merged = [FingerprintRun(tmp_path / f"{number}") for number in (1, 2, 3)]
-    kept = [row for row in stored if row[1] != 2]
-    assert merge_runs(tmp_path / "all", merged, {2}) == len(kept)
-    check_run(tmp_path / "all", kept)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_a_run_has_all_postings_but_those_that_were_overwritten(tmp_path: Path, seed: int) -> None:
-    """The others are found as before, and the next merge drops what is left of them."""
-    stored = write_runs(tmp_path, seed)
-    merge_runs(tmp_path / "all", [FingerprintRun(tmp_path / name) for name in "123"])
-    kept = [row for row in stored if row[1] != 2]
-    for _ in range(2):
-        blank_postings(tmp_path / "all", {2, 7})
-        check_run(tmp_path / "all", kept)
-    blank_postings(tmp_path / "1", {1})
-    assert FingerprintRun(tmp_path / "1").count == sum(row[1] == 1 for row in stored)
-    assert merge_runs(tmp_path / "again", [FingerprintRun(tmp_path / "all")]) == len(kept)
-    check_run(tmp_path / "again", kept)
-    assert merge_runs(tmp_path / "none", [FingerprintRun(tmp_path / "1")]) == 0
-    blank_postings(tmp_path / "none", {1})
 
 
 def refuse_text(source: object) -> None:

@@ -1,7 +1,9 @@
 """Passages of a text that other held documents contain, too: found by fingerprints, then compared.
 
-How it works: the fingerprints of the text are looked up in the index. Each hit is extended to the
-longest run of equal words, and these words are compared as they are written in both texts, folded.
+How it works: the fingerprints of the text are looked up in the index, which says in what stretches
+of which documents they are. These stretches are read, and each place in them that has the same
+fingerprint is a hit. Each hit is extended to the longest run of equal words, and these words are
+compared as they are written in both texts, folded.
 The text of a document comes through the read door, as the reader may read it. Of a long text, only
 what is around a hit is folded, and more of it if the equal words reach the border.
 
@@ -29,10 +31,20 @@ from perdure.upkeep.quotations.fingerprints import (
     Winnowing,
     extend_match,
     find_fingerprints,
+    number_runs,
+    thin_repetitions,
 )
 from perdure.upkeep.quotations.passage_index import KINDS, IndexedDocument, PassageIndex
+from perdure.upkeep.quotations.runs import STRETCH, list_ranges
 from perdure.upkeep.quotations.texts import ComparedText, open_compared_text
-from perdure.upkeep.quotations.words import FoldedWords, TextWords, fold_text, spell_words
+from perdure.upkeep.quotations.words import (
+    FoldedWords,
+    Numbers,
+    TextWords,
+    fold_text,
+    mix_numbers,
+    spell_words,
+)
 
 MOST_PLACES = 64
 """A fingerprint in more places than this is boilerplate."""
@@ -66,13 +78,11 @@ class FoundPassage(NamedTuple):
 
 
 class _Hits(NamedTuple):
-    """Words of a text, and characters of a document, with the same fingerprint."""
+    """Words of a text, and stretches or characters of a document, with the same fingerprint."""
 
     words: NDArray[np.intp]
     places: NDArray[np.int64]
-
-
-_NoHits = _Hits(np.empty(0, dtype=np.intp), np.empty(0, dtype=np.int64))
+    """The numbers of stretches; after `_locate_hits`, characters."""
 
 
 def find_passages(
@@ -120,11 +130,10 @@ def _group_hits(index: PassageIndex, kind: str, words: FoldedWords) -> dict[int,
         return {}
     wanted = found.wanted.astype(np.intp)
     each = counts[wanted]  # a fingerprint may be at several places of ours, too
-    before = np.cumsum(each) - each
-    at = np.arange(int(each.sum())) - np.repeat(before, each) + np.repeat(first[wanted], each)
+    at = list_ranges(first[wanted], each)
     ours = mine.places[order][at].astype(np.intp)
     documents = np.repeat(found.documents, each)
-    places = np.repeat(found.places, each).astype(np.int64)
+    places = np.repeat(found.stretches, each).astype(np.int64)
     order = np.lexsort((places, ours, documents))
     ours, documents, places = ours[order], documents[order], places[order]
     borders = np.flatnonzero(np.diff(documents, prepend=-1, append=-1))
@@ -157,10 +166,12 @@ def _compare_document(
     ours: TextWords,
 ) -> Iterator[FoundPassage]:
     """Yield the passages of a document that are equal."""
-    for kind, rule in KINDS.items():
+    for kind, found in hits.items():
+        rule = KINDS[kind]
         mine: FoldedWords = getattr(ours, kind)
         reading = _WindowedWords(theirs, kind)
-        for match in _extend_hits(mine, reading, hits.get(kind, _NoHits), rule):
+        located = _locate_hits(mine, reading, found, rule)
+        for match in _extend_hits(mine, reading, located, rule):
             start, stop = _measure(mine, match.first, match.length)
             their_start, their_stop = reading.measure(match.second, match.length)
             written = theirs.cut(their_start, their_stop)
@@ -207,6 +218,32 @@ class _WindowedWords:
             return at
         return None
 
+    def show_stretches(self, first: int, rule: Winnowing) -> NDArray[np.intp]:
+        """Move the window to a stretch. Return the number of its first word, of the first word of
+        each next stretch, as far as they are complete in the window, and of the last one's end.
+
+        A stretch is complete if each run of words that begins in it is in the window.
+        """
+        start = first * STRETCH
+        self._move_to(start)
+        while (last := self._find_last_stretch(rule)) < first and self._stop < self._text.length:
+            self.enlarge(start)
+        borders = np.arange(first, max(last, first) + 2, dtype=np.int64) * STRETCH - self._start
+        return np.searchsorted(self.words.starts, borders)
+
+    def _find_last_stretch(self, rule: Winnowing) -> int:
+        """Return the last stretch that is complete in the window, or -1."""
+        if self._stop == self._text.length:
+            return self._stop // STRETCH
+        runs = len(self.words.starts) - rule.size + 1
+        if runs < 1:
+            return -1
+        return (int(self.words.starts[runs - 1]) + self._start) // STRETCH - 1
+
+    def find_start(self, word: NDArray[np.intp]) -> NDArray[np.int64]:
+        """Return the first characters of words of the window."""
+        return self.words.starts[word].astype(np.int64) + self._start
+
     def enlarge(self, place: int) -> None:
         """Fold more of the text around a place."""
         self._size *= _GROWTH
@@ -245,6 +282,50 @@ class _WindowedWords:
                 written = written[: len(written) - len(tail) + kept]
                 self._stop = self._start + len(written)
         self.words = getattr(fold_text(written), self._kind)
+
+
+def _locate_hits(mine: FoldedWords, theirs: _WindowedWords, hits: _Hits, rule: Winnowing) -> _Hits:
+    """Return the hits with the character at which each begins, instead of its stretch.
+
+    A stretch may have the same words at several places. Each of them is a hit.
+    """
+    fresh = np.diff(hits.words, prepend=-1).astype(bool) | np.diff(hits.places, prepend=-1).astype(
+        bool
+    )
+    words = hits.words[fresh]
+    wanted = _mark_runs(number_runs(mine, rule)[words], hits.places[fresh])
+    found = list(_find_marks(theirs, np.unique(hits.places), np.unique(wanted), rule))
+    marks = np.concatenate([one[0] for one in found])
+    order = np.argsort(marks, kind="stable")
+    places = np.concatenate([one[1] for one in found])[order]
+    starts = np.searchsorted(marks, wanted, "left", order)
+    counts = np.searchsorted(marks, wanted, "right", order) - starts
+    return _Hits(np.repeat(words, counts), places[list_ranges(starts, counts)])
+
+
+def _find_marks(
+    theirs: _WindowedWords, stretches: NDArray[np.int64], wanted: Numbers, rule: Winnowing
+) -> Iterator[tuple[Numbers, NDArray[np.int64]]]:
+    """Yield the marks that are wanted, and the characters at which they are, in stretches."""
+    while len(stretches):
+        first = int(stretches[0])
+        borders = theirs.show_stretches(first, rule)
+        count = int(np.searchsorted(stretches, first + len(borders) - 1))
+        inside = stretches[:count] - first
+        there = list_ranges(borders[inside], borders[inside + 1] - borders[inside])
+        runs = number_runs(theirs.words, rule)
+        there = there[there < len(runs)]
+        places = theirs.find_start(there)
+        marks = _mark_runs(runs[there], places // STRETCH)
+        same = np.flatnonzero(np.isin(marks, wanted))
+        kept = same[thin_repetitions(marks[same], there[same], rule)]
+        yield marks[kept], places[kept]
+        stretches = stretches[count:]
+
+
+def _mark_runs(runs: Numbers, stretches: NDArray[np.int64]) -> Numbers:
+    """Return numbers that are equal if the runs of words are, and the stretches they begin in."""
+    return mix_numbers(runs + stretches.astype(np.uint64))
 
 
 def _extend_hits(

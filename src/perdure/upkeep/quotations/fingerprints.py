@@ -66,32 +66,46 @@ class Match(NamedTuple):
 
 def find_fingerprints(words: FoldedWords, rule: Winnowing = WORDS) -> Fingerprints:
     """Return the fingerprints of a text. Raises ValueError if it has more than 2^24 - 1 words."""
-    count = len(words.numbers) - rule.size + 1
     if len(words.numbers) > _MOST_WORDS:
         raise ValueError(f"{len(words.numbers)} words are too many for one text")
-    if count < 1:
-        return Fingerprints(np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.uint32))
-    runs = np.zeros(count, dtype=np.uint64)
-    for at in range(rule.size):
-        runs *= _STEP
-        runs += words.numbers[at : at + count]
+    runs = number_runs(words, rule)
+    count = len(runs)
+    if not count:
+        return Fingerprints(runs, np.empty(0, dtype=np.uint32))
     # the place is in the low bits, counted down, so that the last of equal runs is the lowest
-    keys = mix_numbers(runs) >> _PLACE_BITS << _PLACE_BITS
+    keys = runs >> _PLACE_BITS << _PLACE_BITS
     keys |= np.uint64(_MOST_WORDS) - np.arange(count, dtype=np.uint64)
     lowest = _find_lowest(keys, min(rule.window, count))
     chosen = lowest[np.append(True, lowest[1:] != lowest[:-1])]
     places = np.uint64(_MOST_WORDS) - (chosen & np.uint64(_MOST_WORDS))
     prints = chosen >> _PLACE_BITS
-    kept = _thin_repetitions(prints, places.astype(np.intp), rule.window // 2)
+    kept = thin_repetitions(prints, places.astype(np.intp), rule)
     return Fingerprints(prints[kept], places[kept].astype(np.uint32))
 
 
-def _thin_repetitions(prints: Numbers, places: NDArray[np.intp], step: int) -> NDArray[np.bool_]:
-    """Return which places are kept of those that have the same number, `step` apart at most.
-
-    Of each such group these are the first of every `step` places, and the last. Two of them are
-    less than 2 * step apart, so that every window of 2 * step places has one.
+def number_runs(words: FoldedWords, rule: Winnowing) -> Numbers:
+    """Return the number of the run of words that begins at each word, in 64 bits. Those of a
+    fingerprint are its high 40 bits.
     """
+    count = max(len(words.numbers) - rule.size + 1, 0)
+    runs = np.zeros(count, dtype=np.uint64)
+    for at in range(rule.size):
+        runs *= _STEP
+        runs += words.numbers[at : at + count]
+    return mix_numbers(runs)
+
+
+def thin_repetitions(
+    prints: Numbers, places: NDArray[np.intp], rule: Winnowing
+) -> NDArray[np.bool_]:
+    """Return which places are kept of those that have the same number, half a window apart at most.
+
+    Of each such group these are the first of every half window, and the last. Two of them are less
+    than a window apart, so that every window has one.
+    """
+    if not len(prints):
+        return np.empty(0, dtype=bool)
+    step = rule.window // 2
     begins = np.append(True, (prints[1:] != prints[:-1]) | (np.diff(places) > step))
     first = np.flatnonzero(begins)
     group = np.cumsum(begins) - 1

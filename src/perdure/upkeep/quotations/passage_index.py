@@ -2,7 +2,7 @@
 
 How it works: `followers/quotations.sqlite` has a row for each held document
 (`perdure.upkeep.changes.document_index`). The fingerprints are in runs
-(`perdure.upkeep.quotations.runs`), 12 bytes each, in the directory `followers/quotations`; the
+(`perdure.upkeep.quotations.runs`), about 5 bytes each, in the directory `followers/quotations`; the
 database lists the runs that count. The fingerprints of a page of changes are collected, and written
 as runs before the transaction is committed. Those of a document that was withdrawn or erased are
 overwritten.
@@ -31,6 +31,7 @@ from perdure.upkeep.quotations.runs import (
     Postings,
     RunUnreadable,
     blank_postings,
+    list_ranges,
     merge_runs,
     write_run,
 )
@@ -56,12 +57,13 @@ class IndexedDocument(NamedTuple):
 
 
 class FoundPlaces(NamedTuple):
-    """Places of held documents that have a fingerprint, one in each row."""
+    """Stretches of held documents that have a fingerprint, one in each row."""
 
     wanted: Numbers
     """The number of the fingerprint among those that were looked up."""
     documents: Places
-    places: Places
+    stretches: Places
+    """The numbers of the stretches (`STRETCH` characters each) in which it begins."""
 
 
 class _RunRow(NamedTuple):
@@ -75,7 +77,7 @@ class _RunRow(NamedTuple):
 class PassageIndex(DocumentIndex):
     """The index of one registry. For one thread."""
 
-    format = 3
+    format = 4
     schema = (
         DOCUMENTS
         + """
@@ -226,7 +228,7 @@ class PassageIndex(DocumentIndex):
     # ----------
 
     def find_places(self, kind: str, prints: Numbers, *, most: int) -> FoundPlaces:
-        """Return the places of each fingerprint, unless it has more than `most` places."""
+        """Return where each fingerprint is, unless it has more than `most` places."""
         runs = self._open_runs(kind)
         if not runs or not len(prints):
             none = np.empty(0, dtype=np.uint32)
@@ -234,18 +236,16 @@ class PassageIndex(DocumentIndex):
         bounds = [one.find_bounds(prints) for one in runs]
         counts = [stops - starts for starts, stops in bounds]
         rare = np.sum(counts, axis=0) <= most
-        numbers, documents, places = [], [], []
+        numbers, documents, stretches = [], [], []
         for run, (starts, _), count in zip(runs, bounds, counts, strict=True):
             chosen = np.flatnonzero(rare & (count > 0))
             each = count[chosen]
-            before = np.cumsum(each) - each
-            at = np.arange(int(each.sum())) + np.repeat(starts[chosen] - before, each)
-            found = run.read_postings(at)
+            found = run.read_postings(list_ranges(starts[chosen], each))
             numbers.append(np.repeat(chosen, each).astype(np.uint64))
             documents.append(found[0])
-            places.append(found[1])
+            stretches.append(found[1])
         return FoundPlaces(
-            np.concatenate(numbers), np.concatenate(documents), np.concatenate(places)
+            np.concatenate(numbers), np.concatenate(documents), np.concatenate(stretches)
         )
 
     def _open_runs(self, kind: str) -> list[FingerprintRun]:
