@@ -1,8 +1,9 @@
 """Identifiers in texts and pages: megabytes a second on one core, of which 100 are wanted.
 
 How it works: ordinary words with an identifier or an address in every eight kilobytes, once as
-plain text and once in HTML. Beside it, `re` looks for the same labels with one expression, as one
-writes it in Python, and parses nothing.
+plain text and once in HTML, and HTML with an address in every kilobyte, as in a list of references.
+Beside it, `re` looks for the same labels with one expression, as one writes it in Python, and
+parses nothing.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from perdure.reading.links.written import find_written
 
 _PARAGRAPHS = 24_000
 _EACH = 20  # paragraphs
+_EACH_DENSE = 2  # paragraphs
 _WANTED = 100e6  # bytes/s
 _ROUNDS = 5
 _LABELS = re.compile(
@@ -32,11 +34,18 @@ def run() -> list[Ratio]:
     choose = random.Random(1737)
     paragraphs = [" ".join(choose.choices(_WORDS, k=60)) for _ in range(_PARAGRAPHS)]
     text = "\n".join(map(_write_text, range(_PARAGRAPHS), paragraphs)).encode()
-    page = "\n".join(map(_write_page, range(_PARAGRAPHS), paragraphs)).encode()
+    page, dense = (
+        "\n".join(
+            _write_page(number, words, each) for number, words in enumerate(paragraphs)
+        ).encode()
+        for each in (_EACH, _EACH_DENSE)
+    )
     return [
         _measure("identifiers in text", lambda: list(find_written(text)), len(text)),
         _measure("identifiers in HTML", lambda: list(find_marked(page, HTML)), len(page)),
+        _measure("identifiers in dense HTML", lambda: list(find_marked(dense, HTML)), len(dense)),
         _beside("identifiers in HTML, beside re", page),
+        _beside("identifiers in dense HTML, beside re", dense),
     ]
 
 
@@ -44,8 +53,8 @@ def _write_text(number: int, words: str) -> str:
     return f"{words} (doi:10.1000/{number})." if not number % _EACH else f"{words}."
 
 
-def _write_page(number: int, words: str) -> str:
-    link = f'<a href="https://doi.org/10.1000/{number}">this</a>' if not number % _EACH else ""
+def _write_page(number: int, words: str, each: int) -> str:
+    link = f'<a href="https://doi.org/10.1000/{number}">this</a>' if not number % each else ""
     return f"<p class='a'>{words} <b>end</b> {link}</p>"
 
 

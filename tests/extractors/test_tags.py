@@ -13,6 +13,7 @@ import os
 import random
 import shutil
 import subprocess
+from bisect import bisect_right
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from perdure.extractors.markup.tag_walk import TagWalk
 from perdure.extractors.markup.tags import (
     HTML,
     SGML,
@@ -227,6 +229,32 @@ def test_what_follows_a_document_changes_none_of_its_tags(
     assert offsets(first + second, rule)[: len(found)] == found
 
 
+@given(st.lists(st.one_of(markup, st.binary(max_size=20)), max_size=4), st.integers(1, 30), rules)
+def test_a_walk_finds_the_same_tags(pieces: list[bytes], step: int, rule: Rule) -> None:
+    """The tags around a few places are those of `scan_tags`."""
+    data = b" ".join(pieces)
+    tags = scan_tags(data, rule)
+    walk = TagWalk(data, rule)
+    for place in range(0, len(data), step):
+        number = bisect_right(tags.starts, place) - 1
+        start, stop = (tags.starts[number], tags.stops[number]) if number >= 0 else (0, 0)
+        assert walk.move_to(place) == (place < stop)
+        assert (walk.start, walk.stop) == (start, stop)
+        following = tags.starts[number + 1] if number + 1 < len(tags.starts) else len(data)
+        assert walk.find_next_start() == following
+
+
+@pytest.mark.parametrize("rule", [HTML, XML, SGML])
+def test_a_walk_passes_many_tags_at_once(rule: Rule) -> None:
+    data = b"<p a='>' b=c>text</p>\n" * 500 + b"<!-- <b> --><i>" + b"<p/>" * 300
+    tags = scan_tags(data, rule)
+    walk = TagWalk(data, rule)
+    for place in (5, 9000, 9003, 11_490, 11_501, 11_515, len(data) - 1):
+        number = bisect_right(tags.starts, place) - 1
+        assert walk.move_to(place) == (place < tags.stops[number])
+        assert (walk.start, walk.stop) == (tags.starts[number], tags.stops[number])
+
+
 @given(markup, rules)
 def test_text_between_tags_lies_between_them(data: bytes, rule: Rule) -> None:
     found = offsets(data, rule)
@@ -251,7 +279,7 @@ _LENGTH = 400_000
 AGAIN = """
     < <a <a_ <a_b= <a_b=' <a_b="_ a=a_ / = > ' " <a>< <a/ <a_= <_
     <!-- <!--> --! -- <! <? <![CDATA[ </ </a <!DOCTYPE_[ <!DOCTYPE_[<!--
-    <script> <script_ </script <script><!-- <title> <title></titl
+    <a_b=c_ <a_b='c'_d="e"_ <script> <script_ </script <script><!-- <title> <title></titl
 """
 
 
@@ -263,6 +291,9 @@ def test_a_long_document_is_read_once(more: str, start: bytes, rule: Rule) -> No
     piece = more.replace("_", " ").encode()
     data = start + piece * (_LENGTH // len(piece))
     assert len(scan_tags(data, rule).starts) <= len(data) / 3
+    walk = TagWalk(data, rule)
+    for place in range(0, len(data), 40):
+        walk.move_to(place)
 
 
 def test_a_tag_with_a_million_attributes_is_one() -> None:

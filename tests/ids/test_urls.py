@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
+import re
 
-from perdure.errors import InvalidRequest, MalformedIdentifier
-from perdure.ids import parse
-from perdure.ids.urls import deurlify, list_spellings, normalise_url, urlify
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perdure.errors import InvalidRequest, MalformedIdentifier, PerdureError
+from perdure.ids import parse, urls
+from perdure.ids.urls import _index_hosts, deurlify, list_spellings, normalise_url, urlify
 from perdure.reading.targets import read_identifier, spell_path
 
 OURS = "https://pid.example.org"
@@ -139,3 +143,23 @@ def test_every_host_of_the_public_resolvers(hosts: str, path: str, name: str) ->
         assert deurlify(f"https://{host}/{path}") == parse(name)
         with pytest.raises(InvalidRequest):
             deurlify(f"https://{host}.example/{path}")
+
+
+_HOSTS = st.sampled_from([*_index_hosts(), "pid.example.org", "DOI.org", "doi.org:443", ""])
+
+
+@given(_HOSTS, st.text("10./abAB;()_-:%?#ä", max_size=12).map("/10.1000/1".__add__))
+def test_a_plain_address_is_read_like_any_other(host: str, path: str) -> None:
+    url = f"https://{host}{path}"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(urls, "_PLAIN_ADDRESS", re.compile("(?!)"))
+        expected = read_answer(url)
+    assert read_answer(url) == expected
+
+
+def read_answer(url: str) -> str:
+    """Return the identifier in an address, or the error."""
+    try:
+        return repr(deurlify(url))
+    except PerdureError as error:
+        return repr(error)

@@ -169,6 +169,18 @@ def test_each_attribute_of_html_says_how_it_refers(tmp_path: Path) -> None:
     ]
 
 
+def test_an_identifier_outside_attributes_hides_none_in_them(tmp_path: Path) -> None:
+    """Nor does one in an attribute hide those of the next ones, or of the text."""
+    page = f"""<doi.a href="{NAME}" title={DOI}>{DOI}</doi.a> {DOI} <i cite='{NAME}'>"""
+    assert list_pairs(read(tmp_path, page.encode(), "text/html")) == [
+        ("href", NAME),
+        ("data", DOI),
+        ("text", DOI),
+        ("text", DOI),
+        ("cite", NAME),
+    ]
+
+
 def test_the_origin_in_markup_is_a_character_of_the_source(tmp_path: Path) -> None:
     page = f'<p>é</p>\n<q cite="{NAME}">'
     (link,) = read(tmp_path, page.encode(), "text/html")

@@ -40,6 +40,7 @@ _WEB = re.compile(r"(https?)://([^/?#]+)(.*)")
 _OF_PDI = re.compile(
     r"https?://[^/?#]+/((?:urn(?::|%3a))?pdi(?::|%3a).*)", re.ASCII | re.IGNORECASE | re.DOTALL
 )
+_PLAIN_ADDRESS = re.compile(r"https?://([a-z0-9.-]+)/([A-Za-z0-9./();_-]+)", re.ASCII)
 _QUESTION = re.compile("[?#]")
 _HALF_ESCAPE = re.compile("%(?![0-9A-Fa-f]{2})", re.ASCII)
 _SLASHES = 3  # of a URL with no path but the root
@@ -108,6 +109,9 @@ def deurlify(
     path = find_path(url, bases)
     if path is not None:
         return read(path)
+    plain = _PLAIN_ADDRESS.fullmatch(url)  # nearly always, and eight times as fast
+    if plain is not None and plain[1] in _index_hosts():
+        return parse(_index_hosts()[plain[1]].label + plain[2])
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""

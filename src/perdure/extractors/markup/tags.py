@@ -72,6 +72,18 @@ def _compile_pattern(pattern: bytes) -> re.Pattern[bytes]:
 
 
 _MORE = _compile_pattern(rb"ATTRIBUTES END")
+_MANY = rb"""
+(?: [^<]*+ (?P<last> < NAME [^%(s)s/<>"'=]*+                  # a part of what is allowed, and
+    (?: [%(s)s/]++ [^%(s)s/<>"'=]++                          # nothing that can be read twice
+        (?: = (?: "[^"]*+" | '[^']*+' | [^%(s)s<>"'=]++ ) )? ){0,64}
+    [%(s)s/]*+ >
+) ){1,64}
+"""
+_MANY_IN_HTML = _compile_pattern(
+    _MANY.replace(b"NAME", rb"(?: / | (?! (?i:script|style|textarea|title) [%(s)s/>]) ) [A-Za-z]")
+)
+_MANY_IN_XML = _compile_pattern(_MANY.replace(b"NAME", rb"""/?+ [^\x00-\x20!?/<>=&"'0-9.-]"""))
+_NOTHING = re.compile(rb"\0(?!)")
 
 
 class Rule(NamedTuple):
@@ -79,6 +91,8 @@ class Rule(NamedTuple):
 
     name: str
     pattern: re.Pattern[bytes]
+    many: re.Pattern[bytes]
+    """Plain tags in a row with the text before them. The last one is the group `last`."""
     ends: tuple[tuple[re.Pattern[bytes], Callable[[View, int], int]], ...]
     """Functions that find the end of a non-tag, by its beginning."""
     folds: bool
@@ -109,19 +123,45 @@ def scan_tags(view: View, rule: Rule, most: int = MOST_TAGS) -> Tags:
                 break
         else:
             break
-        start, at = match.span()
-        if kind == "other":
-            at = _find_end_of_other(view, start, at, rule)
-            continue
-        while kind == "more":
-            rest = _MORE.match(view, at)
-            kind, at = rest and rest.lastgroup, rest.end() if rest else len(view)
-        if kind != "cut":
-            add_start(start)
-            add_stop(at)
-            raw = match.groupdict().get("raw")
-            at = _find_end_of_text(view, at, raw.lower()) if raw else at
+        end, at = _read_special(view, match, rule)
+        if end is not None:
+            add_start(match.start())
+            add_stop(end)
     return Tags(starts, stops)
+
+
+def find_tag_after(view: View, at: int, rule: Rule) -> tuple[int, int, int] | None:
+    """Return where the next tag starts and stops, and where scanning continues; or None.
+
+    `at` is such a place, or 0.
+    """
+    while at < len(view) and (match := rule.pattern.search(view, at)):
+        kind = match.lastgroup
+        if kind is None:
+            return *match.span(), match.end()
+        if kind == "skip":
+            at = match.end()
+            continue
+        end, at = _read_special(view, match, rule)
+        if end is not None:
+            return match.start(), end, at
+    return None
+
+
+def _read_special(view: View, match: re.Match[bytes], rule: Rule) -> tuple[int | None, int]:
+    """Return the end of a tag that is more than a match, or None if it is not a tag, and where
+    scanning continues.
+    """
+    kind, at = match.lastgroup, match.end()
+    if kind == "other":
+        return None, _find_end_of_other(view, match.start(), at, rule)
+    while kind == "more":
+        rest = _MORE.match(view, at)
+        kind, at = rest and rest.lastgroup, rest.end() if rest else len(view)
+    if kind == "cut":
+        return None, at
+    raw = match.groupdict().get("raw")
+    return at, _find_end_of_text(view, at, raw.lower()) if raw else at
 
 
 class CharacterData(NamedTuple):
@@ -279,12 +319,14 @@ def _compile_ends(
 HTML = Rule(
     "html",
     _compile_pattern(_HTML),
+    _MANY_IN_HTML,
     _compile_ends((rb"<!--", _after_html_comment), (rb"<!\[CDATA\[", _after_cdata)),
     folds=True,
 )
 XML = Rule(
     "xml",
     _compile_pattern(_XML),
+    _MANY_IN_XML,
     _compile_ends(
         (rb"<!--", _after_xml_comment),
         (rb"<!\[CDATA\[", _after_cdata),
@@ -296,6 +338,7 @@ XML = Rule(
 SGML = Rule(
     "sgml",
     _compile_pattern(_XML),
+    _MANY_IN_XML,
     _compile_ends(
         (rb"<!--", _after_xml_comment),
         (rb"<!\[\s*+(?i:CDATA|RCDATA|IGNORE)\s*+\[", _after_cdata),
@@ -305,7 +348,7 @@ SGML = Rule(
     ),
     folds=True,
 )
-TEXT = Rule("text", re.compile(rb"\0(?!)"), (), folds=False)  # without any markup
+TEXT = Rule("text", _NOTHING, _NOTHING, (), folds=False)  # without any markup
 
 
 # one tag

@@ -23,19 +23,17 @@ from __future__ import annotations
 
 import html
 import re
-from bisect import bisect_right
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from perdure.extractors.markup.tag_walk import TagWalk
 from perdure.extractors.markup.tags import (
     HTML,
     Attribute,
     Rule,
-    Tags,
     read_attributes,
     read_tag,
     read_text_between,
-    scan_tags,
 )
 from perdure.ids import Identifier
 from perdure.reading.links.written import choose_candidates, find_places, read_bare_doi, read_places
@@ -67,84 +65,77 @@ def find_marked(data: bytes, rule: Rule, bases: tuple[str, ...] = ()) -> Iterato
     if not candidates and not typed:
         return
     reading = _MarkupReading(data, rule, places, bases)
-    last: tuple[int, int] | None = None
-    for place in sorted(typed.union(candidates)):
-        number, is_inside = reading.find_tag(place)
-        attribute = reading.find_attribute(number, place) if is_inside else None
-        around = number, (attribute.start if attribute else 0) if is_inside else -1
-        if around == last:
+    done = 0
+    for place in sorted(typed.union(candidates)) if typed else candidates:
+        if place < done:
             continue
-        last = around
-        if not is_inside:
-            yield from reading.read_text(number)
-        elif place in typed:
-            yield from reading.read_typed(number)
+        if not reading.tag.move_to(place):
+            done = reading.tag.find_next_start()
+            yield from reading.read_text(done)
+            continue
+        attribute = reading.find_attribute(place)
+        done = place + 1 if attribute is None else attribute.stop
+        if place in typed:
+            yield from reading.read_typed()
         elif attribute is not None:
-            yield from reading.read_attribute(number, attribute)
+            yield from reading.read_attribute(attribute)
 
 
 class _MarkupReading:
-    """A document whose tags are known."""
+    """A document of which a tag is read."""
 
     def __init__(self, data: bytes, rule: Rule, places: list[int], bases: tuple[str, ...]) -> None:
         self._data = data
         self._rule = rule
         self._places = places
         self._bases = bases
-        self._tags: Tags = scan_tags(data, rule)
+        self.tag = TagWalk(data, rule)
         head = data[:_HEAD].lower()
         self._is_tei = rule is not HTML and (b"tei-c.org/ns" in head or b"<tei" in head)
         self._is_jats = (
             rule is not HTML and not self._is_tei and (b"<article" in head or b"jats" in head)
         )
 
-    def find_tag(self, place: int) -> tuple[int, bool]:
-        """Return the number of the tag at or before a place, and whether the place is in it."""
-        number = bisect_right(self._tags.starts, place) - 1
-        return number, number >= 0 and place < self._tags.stops[number]
-
-    def find_attribute(self, number: int, place: int) -> Attribute | None:
-        """Return the attribute of a tag at a place."""
-        for one in read_attributes(self._data, self._tags.starts[number], self._tags.stops[number]):
-            if one.start <= place < one.stop:
-                return one
+    def find_attribute(self, place: int) -> Attribute | None:
+        """Return the attribute of the tag at a place."""
+        for one in read_attributes(self._data, self.tag.start, self.tag.stop):
+            if one.stop > place:
+                return one if one.start <= place else None
         return None
 
-    def read_attribute(self, number: int, attribute: Attribute) -> Iterator[MarkedIdentifier]:
-        """Yield the identifiers in the value of an attribute."""
+    def read_attribute(self, attribute: Attribute) -> Iterator[MarkedIdentifier]:
+        """Return the identifiers in the value of an attribute."""
         name = bytes(attribute.name).lower()
         if name.startswith(b"xmlns"):
-            return
-        how = self._describe_attribute(number, name)
-        yield from self._read_slice(how, attribute.value.start, attribute.value.stop)
+            return iter(())
+        how = self._describe_attribute(name)
+        return self._read_slice(how, attribute.value.start, attribute.value.stop)
 
-    def read_text(self, number: int) -> Iterator[MarkedIdentifier]:
-        """Yield the identifiers in the text after a tag, up to the next one."""
-        name = self._read_name(number)
-        if self._rule is HTML and name in _NOT_READ and not self._is_closing(number):
+    def read_text(self, stop: int) -> Iterator[MarkedIdentifier]:
+        """Yield the identifiers in the text after the tag, up to the next one."""
+        name, is_closing = self._read_name(), self._is_closing()
+        if self._rule is HTML and name in _NOT_READ and not is_closing:
             return
         how = "text"
-        if not self._is_closing(number):
+        if not is_closing:
             local = name.rpartition(b":")[2]
             if self._is_jats and local in _TEXT_OF_JATS:
                 how = "jats"
             elif self._is_tei and local in _TEXT_OF_TEI:
                 how = "tei"
-        start, stop = self._find_gap(number)
-        for one in read_text_between(self._data, start, stop, self._rule):
+        for one in read_text_between(self._data, self.tag.stop, stop, self._rule):
             yield from self._read_slice(how, one.start, one.stop, is_escaped=not one.verbatim)
 
-    def read_typed(self, number: int) -> Iterator[MarkedIdentifier]:
-        """Yield the DOI without a label in an attribute or in the text of an element."""
+    def read_typed(self) -> Iterator[MarkedIdentifier]:
+        """Yield the DOI without a label in an attribute of the tag, or in the text after it."""
         if not (self._is_jats or self._is_tei):
             return
-        start, stop = self._tags.starts[number], self._tags.stops[number]
         slices = [
             one.value
-            for one in read_attributes(self._data, start, stop)
+            for one in read_attributes(self._data, self.tag.start, self.tag.stop)
             if bytes(one.name).lower().rpartition(b":")[2] in (b"href", b"target", b"source")
         ]
-        slices.append(slice(*self._find_gap(number)))
+        slices.append(slice(self.tag.stop, self.tag.find_next_start()))
         for one in slices:
             written = html.unescape(self._data[one].decode("utf-8", "replace"))
             doi = read_bare_doi(written)
@@ -161,27 +152,20 @@ class _MarkupReading:
         ):
             yield MarkedIdentifier(how, found.identifier, found.start, found.stop)
 
-    def _find_gap(self, number: int) -> tuple[int, int]:
-        """Return the bytes between a tag and the next one."""
-        starts = self._tags.starts
-        stop = starts[number + 1] if number + 1 < len(starts) else len(self._data)
-        return (self._tags.stops[number] if number >= 0 else 0), stop
-
-    def _read_name(self, number: int) -> bytes:
-        """Return the name of a tag in lower case; empty before the first tag."""
-        if number < 0:
+    def _read_name(self) -> bytes:
+        """Return the name of the tag in lower case; empty before the first tag."""
+        if not self.tag.stop:
             return b""
-        tag = read_tag(self._data, self._tags.starts[number], self._tags.stops[number])
-        return bytes(tag.name).lower()
+        return bytes(read_tag(self._data, self.tag.start, self.tag.stop).name).lower()
 
-    def _is_closing(self, number: int) -> bool:
-        return number >= 0 and self._data[self._tags.starts[number] + 1] == 0x2F
+    def _is_closing(self) -> bool:
+        return self.tag.stop > 0 and self._data[self.tag.start + 1] == 0x2F
 
-    def _describe_attribute(self, number: int, attribute: bytes) -> str:
-        """Return how an attribute of a tag refers to what it names."""
+    def _describe_attribute(self, attribute: bytes) -> str:
+        """Return how an attribute of the tag refers to what it names."""
         if self._rule is HTML:
             return _IN_HTML.get(attribute, "data")
-        local = self._read_name(number).rpartition(b":")[2]
+        local = self._read_name().rpartition(b":")[2]
         if local == b"include" and attribute == b"href":
             return "xinclude"
         if self._is_tei and attribute in _OF_TEI:

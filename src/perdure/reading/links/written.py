@@ -15,7 +15,7 @@ import html
 import re
 from bisect import bisect_left
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from importlib.util import find_spec
 from typing import NamedTuple
 
@@ -29,6 +29,7 @@ _LONG = 65_536  # bytes of a text that is searched at once
 _WEB = (b"http://", b"https://")
 _TOKEN = re.compile(rb"[!#-;=?-\[\]_a-z~]{1,%d}" % LONGEST)  # printable, not of `"<>\^{|}
 _LOOSE_DOI = re.compile(rb"doi\.?(?:\s*:\s*|\s{1,2})(?=10\.[0-9]{4,9}/)", re.IGNORECASE)
+_DOI_BEFORE = re.compile(rb"doi(?=[ .])")
 _BARE_DOI = re.compile(r"10\.[0-9]{4,9}/\S+")
 _IN_WORD = re.compile(rb"[0-9A-Za-z_+.%-]\Z")
 _EMBEDDED = re.compile(rb"(?:pdi(?::|%3a)|/ark:)", re.IGNORECASE)
@@ -114,15 +115,14 @@ def _find_places_at_once(text: bytes) -> list[int]:
     found: list[int] = []
     for needle in _list_needles():
         label, colon, after = needle.partition(b":")
-        if colon:
-            places = colons[(colons >= len(label)) & (colons < len(text) - len(after))] - len(label)
-        else:
-            places = np.flatnonzero((letters | 0x20) == needle[1]) - 1
-            places = places[(places >= 0) & (places <= len(text) - len(needle))]
+        if not colon:
+            continue
+        places = colons[(colons >= len(label)) & (colons < len(text) - len(after))] - len(label)
         for distance, letter in enumerate(needle):
             there = letters[places + distance]
             places = places[(there | 0x20 if chr(letter).isalpha() else there) == letter]
         found += places.tolist()
+    found += [one.start() for one in _DOI_BEFORE.finditer(text.lower())]
     return sorted(found)
 
 
@@ -145,12 +145,12 @@ def _read_place(
     """Return the identifier at a place before `stop`; the end of an address that is none; or
     None.
     """
-    loose = _LOOSE_DOI.match(text, at, stop)
+    loose = _LOOSE_DOI.match(text, at, stop) if text[at] in b"dD" else None
     start = at if loose is None else loose.end()
     token = _TOKEN.match(text, start, stop)
     if token is None:
         return None
-    is_web = token[0].lower().startswith(_WEB)
+    is_web = token[0][:8].lower().startswith(_WEB)
     if is_web and not _may_be_resolver(token[0], bases):
         return token.end()
     written = token[0].decode("ascii")
@@ -179,10 +179,16 @@ def _unescape(written: str) -> tuple[str, int]:
 
 def _may_be_resolver(token: bytes, bases: tuple[str, ...]) -> bool:
     """Return True if an address may be at a resolver. Most are not, so this must be fast."""
-    host = token.split(b"/", 3)[2].decode("ascii", "replace").lower()
-    if is_known_host(host.partition(":")[0]) or _EMBEDDED.search(token):
+    host = token.split(b"/", 3)[2]
+    if _is_resolver(host) or _EMBEDDED.search(token):
         return True
     return any(one and token.startswith(one.encode()) for one in bases)
+
+
+@lru_cache(maxsize=1024)
+def _is_resolver(host: bytes) -> bool:
+    """Return True for the host of a public resolver, with its port or without."""
+    return is_known_host(host.decode("ascii", "replace").lower().partition(":")[0])
 
 
 def trim_sentence(text: str) -> str:
