@@ -412,6 +412,9 @@ def test_a_snapshot_is_one_state(journal: Journal, reader: Records) -> None:
         assert reader.find_record("hdl:1/2") is None
         assert reader.find_first_key("hdl:1/2", "hdl:2") is None
         assert (reader.count_records(), reader.find_head()) == (1, before)
+        with reader.hold_snapshot():
+            assert reader.count_records() == 1
+        assert reader.count_records() == 1, "the outer one keeps its state"
     assert reader.find_stored("hdl:1/2") == line()
     assert reader.find_head() != before
 

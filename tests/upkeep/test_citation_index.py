@@ -119,6 +119,31 @@ def test_a_part_is_cited_by_every_citation_that_overlaps_it(
     assert cited_by(cited, f"{SPEECH}#{part}") == found
 
 
+def test_a_document_that_is_looked_up_is_one_that_can_be_read(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where there are no rules, names are looked up instead of resolved. Both say the same."""
+    desk.mint(text("one"), html("one"))
+    desk.commit(f"{TODAY}/1", text("two"))
+    desk.mint(text("gone"))
+    desk.withdraw(f"{TODAY}/2")
+    desk.mint(text("first"))
+    desk.commit(f"{TODAY}/3", text("second"))
+    desk.withdraw(f"{TODAY}/3.text.1")
+    names = [f"{TODAY}/{name}" for name in ("1.text.1", "1.html.1", "1.text.2", "1.html.2", "1")]
+    names += [f"{TODAY}/{name}" for name in ("2.text.1", "3.text.1", "3.text.2", "4.text.1")]
+    index = CitationIndex(desk.registry)
+    found = []
+    for _ in ("looked up", "resolved"):
+        listing = CitationListing(desk.registry, index, PUBLIC_READER)
+        found.append([listing._is_held(name) for name in names])
+        monkeypatch.setattr(CitationListing, "_has_document", lambda *_: False)
+    index.close()
+    assert found[0] == found[1]
+    assert found[0][:3] == [True, True, True]
+    assert not found[0][5]
+
+
 def test_a_part_that_is_not_there_is_an_error(cited: Desk) -> None:
     """ruling: part-exists"""
     with pytest.raises(PartOutOfRange):

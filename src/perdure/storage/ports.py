@@ -189,7 +189,10 @@ class Records(Protocol):
         """The current revision of a record in its stored form (`perdure.model.stored`)."""
 
     def hold_snapshot(self) -> AbstractContextManager[None]:
-        """Keep one state of the registry for everything that this thread reads in the context."""
+        """Keep one state of the registry for everything that this thread reads in the context.
+
+        Within another such context, it is that one's state.
+        """
 
     def find_record(self, key: str) -> Record | None:
         """The current revision of a record."""

@@ -115,6 +115,9 @@ class MemoryRecords:
 
     @contextmanager
     def hold_snapshot(self) -> Iterator[None]:
+        if getattr(self._snapshot, "state", None) is not None:
+            yield
+            return
         self._snapshot.state = self._state
         try:
             yield

@@ -105,6 +105,9 @@ class PostgresqlRecords(ChangeReader):
 
     @contextmanager
     def hold_snapshot(self) -> Iterator[None]:
+        if getattr(self._local, "is_held", False):
+            yield
+            return
         self._number_waiting()
         self.begin_reading()
         try:

@@ -301,8 +301,14 @@ class SqliteRecords:
 
     @contextmanager
     def hold_snapshot(self) -> Iterator[None]:
-        """Keep one state of the registry for everything that this thread reads in the context."""
+        """Keep one state of the registry for everything that this thread reads in the context.
+
+        Within another such context, it is that one's state.
+        """
         connection = self.connection
+        if connection.in_transaction:
+            yield
+            return
         connection.execute("BEGIN")
         try:
             yield
