@@ -1,7 +1,9 @@
-"""Verdicts on citations of text over HTTP, against the part that is quoted.
+"""Verdicts on citations of text over HTTP, against the part that is quoted, and who cites.
 
-A verdict reads two documents, so it may take twice as long as the cited part takes by itself. What
-counts is the processor time of the server for one answer. Both documents have an index.
+A verdict reads two documents, so it may take twice as long as the cited part takes by itself. The
+first page of who cites a document has a hundred citations by as many documents, and may take five
+milliseconds. What counts is the processor time of the server for one answer. Both documents of a
+verdict have an index.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import random
 import statistics
 import sys
 import tempfile
+from contextlib import closing
 from pathlib import Path
 
 from benchmarks.fixture import SERIES
@@ -19,12 +22,18 @@ from benchmarks.servers import Server, perdure
 from perdure.model.commands import Mint
 from perdure.registry import Registry, initialise
 from perdure.storage.spool import make_content
+from perdure.upkeep.citations.citation_index import CitationIndex
+from perdure.upkeep.indexing import bring_up_to_date
 
 _LENGTHS = (100, 2_000, 50_000)  # characters of a quotation
 _WORDS = 200_000  # of each document
 _ASKED = 50
 _ROUNDS = 3
 _TWICE = 2
+_CITING = 400  # documents that cite one
+_EACH = 20  # citations of it in each
+_PAGE = 100
+_MOST_SECONDS = 5e-3  # for the first page
 
 
 def run() -> list[Ratio]:
@@ -33,8 +42,34 @@ def run() -> list[Ratio]:
         initialise(root, series=(SERIES,))
         with Registry(root) as registry:
             targets = {length: _write(registry, length) for length in _LENGTHS}
+            cited = _write_citing(registry)
+            with closing(CitationIndex(registry)) as index:
+                bring_up_to_date(index)
         with perdure(root) as server:
-            return [_measure(server, *targets[length]) for length in _LENGTHS]
+            rows = [_measure(server, *targets[length]) for length in _LENGTHS]
+            return [*rows, _measure_page(server, cited)]
+
+
+def _write_citing(registry: Registry) -> str:
+    """Keep documents that cite one; return the path of its citations."""
+    cited = _keep(registry, "cited " * 1000)
+    for number in range(_CITING):
+        lines = (f"See {cited}#char={at},{at + 40} again." for at in range(number, number + _EACH))
+        _keep(registry, "\r\n".join(lines))
+    return f"/{cited}?citedby&limit={_PAGE}"
+
+
+def _measure_page(server: Server, target: str) -> Ratio:
+    _cost(server, target)
+    cost = statistics.median(_cost(server, target) for _ in range(_ROUNDS))
+    return Ratio(
+        name=f"the first {_PAGE} of {_CITING * _EACH} citations : {_MOST_SECONDS * 1e3:.0f} ms",
+        ours=1 / cost,
+        other=1 / _MOST_SECONDS,
+        unit="answers/CPU-s",
+        ratio=_MOST_SECONDS / cost,
+        target=1,
+    )
 
 
 def _write(registry: Registry, length: int) -> tuple[int, str, str]:

@@ -260,8 +260,8 @@ def _show_report(one: CitationReported) -> dict[str, Any]:
 
 def locate_name(request: Request, name: Identifier) -> str:
     """Return the address of a name, here or at the public resolver of its scheme."""
-    public = find_public_address(name)
-    if public and name.kind != "pdi":
+    public = "" if name.kind == "pdi" else find_public_address(name)
+    if public:
         return public
     if name.part is not None:
         return f"{request.base_url}/{spell_part_path(name.whole, name.part)}"
