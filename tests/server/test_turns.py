@@ -9,6 +9,8 @@ import socket
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -44,6 +46,28 @@ def count_turns(work: Callable[[], Coroutine[Any, Any, Any]]) -> int:
         return turns
 
     return asyncio.run(run())
+
+
+async def ask_worker(worker: Worker, target: str) -> int:
+    """The status of the answer to GET."""
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def take(message: Any) -> None:
+        sent.append(message)
+
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "http_version": "1.1",
+        "scheme": "http",
+        "headers": [(b"host", b"a")],
+        "extensions": {EXTENSION: {"raw": target.encode()}},
+    }
+    await worker(scope, receive, take)
+    return int(sent[0]["status"])
 
 
 def test_a_file_is_sent_in_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,6 +160,38 @@ def test_types_are_detected_in_a_thread(tmp_path: Path, monkeypatch: pytest.Monk
     assert threading.get_ident() not in threads
 
 
+@pytest.mark.parametrize(
+    ("question", "place"),
+    [
+        ("landing", "landing._escape_json"),
+        ("view", "viewing._answer_page"),
+        ("text", "plain_text._encode_text"),
+    ],
+)
+def test_what_may_have_megabytes_is_written_in_a_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, question: str, place: str
+) -> None:
+    """The metadata of a collection of thousands, a long document in a frame, a long text."""
+    initialise(tmp_path, series=(SERIES,))
+    worker = Worker(tmp_path)
+    page = Mint(authority=SERIES, contents=(text(b"<p>one", "html", "text/html"),))
+    name = worker._registry.door.execute_command(page).identifier
+    module = import_module(f"perdure.server.resource.{place.partition('.')[0]}")
+    work = getattr(module, place.partition(".")[2])
+    threads: set[int] = set()
+
+    def note_thread(*arguments: Any) -> Any:
+        threads.add(threading.get_ident())
+        return work(*arguments)
+
+    monkeypatch.setattr(module, place.partition(".")[2], note_thread)
+    status = asyncio.run(ask_worker(worker, f"/{name}?{question}"))
+    worker._registry.close()
+    assert status == 200
+    assert threads
+    assert threading.get_ident() not in threads
+
+
 def test_a_busy_thread_gives_way_to_the_event_loop_soon(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -206,25 +262,7 @@ def test_lists_that_take_long_delay_nothing_else(tmp_path: Path) -> None:
     name = worker._registry.door.execute_command(mint).identifier
     targets = [one.format(day=name.rpartition("/")[0]) for one in LISTS]
 
-    async def ask(target: str) -> int:
-        sent: list[Any] = []
-
-        async def receive() -> Any:
-            return {"type": "http.request", "body": b"", "more_body": False}
-
-        async def take(message: Any) -> None:
-            sent.append(message)
-
-        scope = {
-            "type": "http",
-            "method": "GET",
-            "http_version": "1.1",
-            "scheme": "http",
-            "headers": [(b"host", b"a")],
-            "extensions": {EXTENSION: {"raw": target.encode()}},
-        }
-        await worker(scope, receive, take)
-        return int(sent[0]["status"])
+    ask = partial(ask_worker, worker)
 
     async def run() -> None:
         go_on = threading.Event()

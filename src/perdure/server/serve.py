@@ -22,6 +22,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from socket import socket
 from typing import Any
@@ -79,6 +80,7 @@ _CHECKS_PER_TERM = 0.1  # of the hours until a location is due: each run checks 
 
 def _load_tables() -> None:
     """Load packages and templates, for which the first clients would wait otherwise."""
+    import_module("perdure.writing.peers")  # the first write would wait 13 ms for it
     load_syntaxes()
     list_types()
     load_templates()

@@ -37,11 +37,9 @@ async def answer_text(service: Service, request: Request, resolved: Resolved) ->
     if isinstance(step, Gone):
         return problems.answer_problem(problems.make_gone_problem(step), request)
     source, selector = service.registry.documents.find_text(resolved, step)
-    data = _encode(await service.read_text(read_plain_text, source, selector))
-    tag, modified = (
-        _make_tag(data),
-        find_last_modified(resolved.deciding_record, step.representation),
-    )
+    text = await service.read_text(read_plain_text, source, selector)
+    data, tag = await service.run_cutter(_encode_text, text)
+    modified = find_last_modified(resolved.deciding_record, step.representation)
     there = f"{request.base_url}/{asking.spell_resolved(resolved)}"
     fields: Fields = [
         (b"etag", tag),
@@ -74,17 +72,14 @@ async def answer_capture_text(
     """Answer with the text of a capture. Raises the errors of opening and reading it."""
     registry = service.registry
     text = await service.run_cutter(read_capture_text, registry.parts, archive, capture)
-    data = _encode(text)
-    tag = _make_tag(data)
+    data, tag = await service.run_cutter(_encode_text, text)
     fields = [*fields, (b"etag", tag), (b"x-content-type-options", b"nosniff")]
     if has_already(request, tag):
         return Answer(_NOT_MODIFIED, fields)
     return make_answer(200, _KIND, data, *fields)
 
 
-def _encode(text: str) -> bytes:
-    return text.encode("utf-8", "replace")
-
-
-def _make_tag(data: bytes) -> bytes:
-    return f'"{hashlib.sha256(data).hexdigest()[:40]}-text"'.encode()
+def _encode_text(text: str) -> tuple[bytes, bytes]:
+    """Return a text in UTF-8, and its entity tag. A long one takes several milliseconds."""
+    data = text.encode("utf-8", "replace")
+    return data, f'"{hashlib.sha256(data).hexdigest()[:40]}-text"'.encode()

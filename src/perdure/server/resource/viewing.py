@@ -23,7 +23,7 @@ from markupsafe import Markup
 
 from perdure.errors import PartNotSupported
 from perdure.errors.cutting import TextElsewhere
-from perdure.extractors.port import Source, iterate_body
+from perdure.extractors.port import Body, Source, iterate_body
 from perdure.model.queries import Fetch, Gone
 from perdure.parts import Selector, View
 from perdure.reading.extraction import PartExtraction
@@ -68,12 +68,14 @@ async def answer_view(service: Service, request: Request, resolved: Resolved) ->
     cut = await service.cut_part(parts.cut_view, source, _RENDITION)
     if cut.media_type != "application/xhtml+xml":
         raise PartNotSupported(media_type=source.media_type, selector="view")
-    body = b"".join(iterate_body(cut.body, source)).decode()
+    body = await service.run_cutter(_join_body, cut.body, source)
     if resolved.inside is not None:
         part = documents.find_selector(resolved.identifier, source, resolved.part_beside)
         window = await service.read_text(_find_part, source, part)
-        body = mark_text(body, window.mark) if window and window.mark else body
-    return _answer_page(service, request, resolved, body)
+        if window and window.mark:
+            body = await service.run_cutter(mark_text, body, window.mark)
+    answer: Answer = await service.run_cutter(_answer_page, service, request, resolved, body)
+    return answer
 
 
 def find_view_origin(settings: Settings) -> str:
@@ -81,11 +83,16 @@ def find_view_origin(settings: Settings) -> str:
     return settings.content_origin if settings.base_url else ""
 
 
+def _join_body(body: Body, source: Source) -> str:
+    return b"".join(iterate_body(body, source)).decode()
+
+
 def _find_part(parts: PartExtraction, source: Source, part: Selector | None) -> TextWindow | None:
     return read_window(parts, source, 0, _LEAD, part)
 
 
 def _answer_page(service: Service, request: Request, resolved: Resolved, body: str) -> Answer:
+    """Write the page around a document, which may have megabytes, and hash it."""
     base = service.settings.base_url or request.base_url
     address = urlsplit(base)
     origin = f"{address.scheme}://{address.netloc}"
