@@ -122,6 +122,28 @@ def test_a_stream_is_sent_in_turns() -> None:
     assert count_turns(work) >= PIECES
 
 
+@pytest.mark.parametrize("length", [0, 1, 1 << 18, (1 << 18) + 1, PIECES << 18])
+def test_a_long_body_is_sent_in_turns(length: int) -> None:
+    body = os.urandom(length)
+    taken: list[Any] = []
+
+    async def take(message: Any) -> None:
+        taken.append(message)
+
+    async def receive() -> Any:
+        await asyncio.Event().wait()
+
+    async def work() -> None:
+        assert await send_answer(Answer(200, [], body), {"method": "GET"}, receive, take) == length
+
+    turns = count_turns(work)
+    begin, *pieces = taken
+    assert begin["type"] == "http.response.start"
+    assert b"".join(one["body"] for one in pieces) == body
+    assert [one["more_body"] for one in pieces] == [True] * (len(pieces) - 1) + [False]
+    assert turns >= len(pieces) == max(1, -(-length // (1 << 18)))
+
+
 def test_types_are_detected_in_a_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The event loop does nothing that takes milliseconds."""
     threads: set[int] = set()

@@ -25,6 +25,8 @@ from perdure.storage.byte_ports import LocalFile
 
 Fields = list[tuple[bytes, bytes]]
 
+_PIECE = 1 << 18
+"""Bytes of a body that are sent in one go; to copy them takes 0.1 ms."""
 _IN_URI = bytes(one if 0x21 <= one < 0x7F and one not in b'"<>' else 0 for one in range(256))
 """A table of translation that changes every byte that a URI must not contain."""
 _NOT_IN_URI = re.compile(r"[^!#-;=?-~]")  # controls, spaces, `"`, `<`, `>`, and non-ASCII
@@ -147,9 +149,12 @@ async def send_answer(answer: Answer, scope: Scope, receive: Receive, to: Send) 
     Raises the errors of its stream.
     """
     await to({"type": "http.response.start", "status": answer.status, "headers": answer.fields})
-    if answer.stream is None or scope["method"] == "HEAD":
+    if scope["method"] == "HEAD":
         await to({"type": "http.response.body", "body": answer.body, "more_body": False})
-        return len(answer.body) if scope["method"] != "HEAD" else 0
+        return 0
+    if answer.stream is None:
+        await _send_body(answer.body, to)
+        return len(answer.body)
     await to({"type": "http.response.body", "body": answer.body, "more_body": True})
     send_file = find_sender(scope)
     if answer.file is not None and send_file is not None:
@@ -161,6 +166,16 @@ async def send_answer(answer: Answer, scope: Scope, receive: Receive, to: Send) 
     if whole:
         await to({"type": "http.response.body", "body": b"", "more_body": False})
     return sent
+
+
+async def _send_body(body: bytes, to: Send) -> None:
+    """Send a body that is at hand. Other requests run after each piece of a long one: the kernel
+    copies as much as it is given."""
+    last = max(len(body) - 1, 0) // _PIECE * _PIECE
+    for at in range(0, last, _PIECE):
+        await to({"type": "http.response.body", "body": body[at : at + _PIECE], "more_body": True})
+        await asyncio.sleep(0)
+    await to({"type": "http.response.body", "body": body[last:], "more_body": False})
 
 
 async def _send_file(span: FileSpan, begun: int, send_file: FileSender, receive: Receive) -> bool:
