@@ -254,6 +254,73 @@ def test_tracks(extraction: PartExtraction, film: Source, mp4: Source) -> None:
     )
 
 
+@pytest.fixture(scope="module")
+def tracked(tmp_path_factory: pytest.TempPathFactory) -> Source:
+    """A film in Matroska with two sound tracks, one louder than the other."""
+    path = tmp_path_factory.mktemp("tracked") / "film.mkv"
+    rate = 8000
+    with av.open(str(path), "w", format="matroska") as made:
+        video = made.add_stream("ffv1", rate=25)
+        video.width, video.height, video.pix_fmt = 32, 32, "yuv420p"
+        sounds = [made.add_stream("pcm_s16le", rate=rate, layout="mono") for _ in range(2)]
+        sounds[1].metadata["title"] = "Commentary"
+        for number in range(25):
+            frame = av.VideoFrame.from_ndarray(np.full((48, 32), number, "u1"), "yuv420p")
+            frame.pts, frame.time_base = number, Fraction(1, 25)
+            made.mux(video.encode(frame))
+            for loudness, sound in enumerate(sounds, 1):
+                rows = np.full((1, rate // 25), 100 * loudness, "i2")
+                samples = av.AudioFrame.from_ndarray(rows, "s16", "mono")
+                samples.sample_rate, samples.pts = rate, number * rate // 25
+                samples.time_base = Fraction(1, rate)
+                made.mux(sound.encode(samples))
+        for stream in (video, *sounds):
+            made.mux(stream.encode(None))
+    return Source(path=path, length=path.stat().st_size, media_type="video/x-matroska", name="film")
+
+
+@pytest.mark.parametrize(
+    ("text", "loudness"),
+    [
+        ("track=1", None),
+        ("track=video", None),
+        ("t=0,0.5&track=1", None),
+        ("t=0,0.5", 100),
+        ("track=1&track=2", 100),
+        ("track=1&track=3", 200),
+        ("track=video&track=Commentary", 200),
+        ("track=1&track=9", None),
+    ],
+)
+def test_tracks_of_matroska(
+    extraction: PartExtraction, tracked: Source, place: Path, text: str, loudness: int | None
+) -> None:
+    """ "It allows the extraction of tracks (audio, video, subtitles, etc)" (Media Fragments 1.0,
+    section 4.2.3): nothing but the tracks that are named is in the part."""
+    part = extraction.cut_part(tracked, parse_part(text, tracked.media_type))
+    path = place / "part.mkv"
+    path.write_bytes(content(part, tracked))
+    with av.open(str(path)) as made:
+        kinds = [one.type for one in made.streams]
+        values = (
+            {int(value) for frame in made.decode(audio=0) for value in frame.to_ndarray().ravel()}
+            if made.streams.audio
+            else set()
+        )
+    assert kinds == ["video"] + ["audio"] * (loudness is not None)
+    assert values == ({loudness} if loudness else set())
+
+
+def test_tracks_that_a_decoded_part_cannot_have(
+    extraction: PartExtraction, tracked: Source
+) -> None:
+    with pytest.raises(PartNotFound, match=r"1 \(video, ffv1\), 2 \(audio, .*\), 3 \(audio"):
+        extraction.cut_part(tracked, parse_part("track=9", tracked.media_type))
+    for text in ("track=2", "track=audio", "track=1&track=2&track=3"):
+        with pytest.raises(PartNotSupported, match="alone or with one of sound"):
+            extraction.cut_part(tracked, parse_part(text, tracked.media_type))
+
+
 def test_the_frame_of_a_moment(extraction: PartExtraction, film: Source, place: Path) -> None:
     part = extraction.cut_part(film, Instant(Fraction(2999, 1000)))
     data = content(part, film)

@@ -113,6 +113,16 @@ class FilmFormNotSupported(PartNotSupported):
         return f"{super().problem()} {says[self.form]}"
 
 
+class TracksNotSupported(PartNotSupported):
+    """Tracks of a film that is decoded cannot be together in a part, or not without its video."""
+
+    video: str
+    """The number, kind and coding of the track of video."""
+
+    def problem(self) -> str:
+        return f"{super().problem()}; track {self.video} can be cut alone or with one of sound"
+
+
 class CheckNotSupported(PartNotSupported):
     """An integrity check cannot be performed, because no charset has the name that it states."""
 

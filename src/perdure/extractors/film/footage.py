@@ -22,14 +22,19 @@ from fractions import Fraction
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from perdure.errors import PartNotSupported
-from perdure.errors.cutting import CodingNotSupported, FilmForm, FilmFormNotSupported
+from perdure.errors import PartNotFound, PartNotSupported
+from perdure.errors.cutting import (
+    CodingNotSupported,
+    FilmForm,
+    FilmFormNotSupported,
+    TracksNotSupported,
+)
 from perdure.errors.damage import FrameDamaged, FrameWithoutTime, VideoMissing
 from perdure.errors.limits import FrameTooLarge
 from perdure.extractors import container
 from perdure.extractors.film.picture import Picture, is_known_format, read_picture
 from perdure.extractors.port import Source
-from perdure.parts import Selector
+from perdure.parts import Media, Selector
 
 if TYPE_CHECKING:
     import numpy as np
@@ -262,13 +267,13 @@ def open_footage(source: Source, selector: Selector | str) -> Iterator[Footage]:
     if source.essence == "video/mpeg":
         demuxer = _MPEG.get(source.read_bytes(0, 4), "mpegts")
     with container.open_container(source, demuxer, selector) as found:
-        yield _make_footage(source, found, demuxer)
+        yield _make_footage(source, found, demuxer, selector)
 
 
-def _make_footage(source: Source, found: Any, demuxer: str) -> Footage:
+def _make_footage(source: Source, found: Any, demuxer: str, selector: Selector | str) -> Footage:
     if not found.streams.video:
         raise VideoMissing(**source.subject)
-    video = found.streams.video[0]
+    video, audio = _choose_streams(source, found, selector)
     context = video.codec_context
     if context is None:
         raise _refuse_coding(source, None)
@@ -276,8 +281,40 @@ def _make_footage(source: Source, found: Any, demuxer: str) -> Footage:
         raise FrameTooLarge(source=source.name, most=_MOST_PIXELS)
     context.options = {"err_detect": "explode", "max_pixels": str(_MOST_PIXELS)}
     context.thread_count = 1
-    audio = found.streams.audio[0] if found.streams.audio else None
     return Footage(source, found, demuxer, video, audio)
+
+
+def _choose_streams(source: Source, found: Any, selector: Selector | str) -> tuple[Any, Any]:
+    """Return the first stream of video, and the sound that a selector chooses, or None.
+
+    Tracks have numbers from 1 on, in the order of the container, and may be chosen by their title
+    or kind, too (Media Fragments 1.0, section 4.2.3). Without a choice, it is the first of sound.
+    Raises PartNotFound, or PartNotSupported for tracks that a decoded part cannot have.
+    """
+    video, sounds = found.streams.video[0], found.streams.audio
+    names = selector.tracks if isinstance(selector, Media) else ()
+    if not names:
+        return video, sounds[0] if sounds else None
+    chosen = [
+        one
+        for one in found.streams
+        if not {str(one.index + 1), one.metadata.get("title"), one.type}.isdisjoint(names)
+    ]
+    if not chosen:
+        known = ", ".join(map(_describe_stream, found.streams))
+        raise PartNotFound(identifier=source.name, selector=str(selector), extent=f"tracks {known}")
+    others = [one for one in chosen if one is not video]
+    if len(others) == len(chosen) or len(others) > 1 or any(one not in sounds for one in others):
+        raise TracksNotSupported(
+            media_type=source.media_type, selector=str(selector), video=_describe_stream(video)
+        )
+    return video, others[0] if others else None
+
+
+def _describe_stream(stream: Any) -> str:
+    """The number, kind and coding of a track."""
+    coding = stream.codec_context.name if stream.codec_context else "unknown"
+    return f"{stream.index + 1} ({stream.type}, {coding})"
 
 
 def _refuse_form(source: Source, form: FilmForm) -> PartNotSupported:

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from perdure.errors import PartNotFound, PartNotSupported, PartOutOfRange, Undecodable
+from perdure.errors import PartNotSupported, PartOutOfRange, Undecodable
 from perdure.errors.damage import FilmTruncated
 from perdure.errors.root import count_seconds
 from perdure.extractors import lasting
@@ -41,7 +41,6 @@ from perdure.parts import (
 from perdure.parts.selectors import Area, Time
 
 _AT_ONCE = 16 << 20  # bytes of pixels that are decoded before the first is sent
-_TRACKS = frozenset(("video", "1"))
 
 
 class VideoExtractor:
@@ -115,11 +114,7 @@ def _resolve_scene(footage: Footage, selector: Selector) -> _Scene:
             if rect.right > footage.width or rect.bottom > footage.height or rect.frame:
                 raise _make_out_of_range(footage, selector)  # ruling: part-range
             scene = _Scene(selector, start, end, strict=True, box=box)
-        case Media(time=time, area=area, tracks=tracks, id=None):
-            if not _TRACKS.issuperset(tracks):
-                raise PartNotFound(
-                    identifier=footage.source.name, selector=str(selector), extent="track 1 (video)"
-                )
+        case Media(time=time, area=area, id=None):  # `open_footage` has chosen its tracks
             begin = (time.start if time else None) or Fraction(0)
             place = _clip_area(area, footage.width, footage.height) if area else None
             scene = _Scene(selector, begin, time.end if time else None, strict=False, box=place)
