@@ -145,8 +145,10 @@ XPATH = f"%23xpointer={quote('//row[a=following::a]', safe='')}"
 _CSS = quote(
     "selector(type=CssSelector,value=p:has(b) ~ p:has(i) ~ p:nth-last-child(3n%2B1) i)", safe="%"
 )
-_PREFIXES = "PREFIX p: <http://www.w3.org/ns/prov#> "
-_JOINS = quote("SELECT * {?a ?b ?c . ?d ?e ?f . ?g ?h ?i . FILTER(?a != ?g)}", safe="")
+_VALUES = " ".join(map(str, range(60)))
+_CROSSED = " ".join(f"VALUES ?{one} {{{_VALUES}}}" for one in "abcdef")
+_JOINS = quote(f"SELECT (COUNT(*) AS ?n) {{{_CROSSED}}}")
+"""A query with 60 to the power of six solutions; it never ends in time (400)."""
 _WORDS = quote('"line of" OR text* -parts ' * 12, safe="")
 _JSON = "Content-Type: application/json"
 _FORM = "Content-Type: application/x-www-form-urlencoded"
@@ -212,7 +214,7 @@ ATTACKS = (
         _REFUSED | {403},
     ),
     Attack("harvesters", _harvest, _OK),
-    Attack("SPARQL", _get(lambda _: f"/sparql?query={_JOINS}"), _OK | {422}),
+    Attack("SPARQL", _get(lambda _: f"/sparql?query={_JOINS}"), frozenset({400, 503})),
     Attack("searches", _get(lambda _: f"/search?q={_WORDS}"), _OK | {400}),
     Attack("names that unfold", _unfold, frozenset({302, 404})),
 )
