@@ -24,6 +24,7 @@ import sys
 import tokenize
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -132,14 +133,28 @@ def main(arguments: list[str]) -> int:
     return 1 if complaints else 0
 
 
+class Module(NamedTuple):
+    """A module as it was parsed, and all nodes of its tree."""
+
+    tree: ast.Module
+    nodes: tuple[ast.AST, ...]
+
+
+@cache
+def read_module(path: Path) -> Module:
+    """Parse a module, once for all checks."""
+    tree = ast.parse(path.read_text())
+    return Module(tree, tuple(ast.walk(tree)))
+
+
 def check_names(root: Path) -> list[str]:
     """The rules of names that the package breaks."""
     every: list[str] = []
     at_module_level: list[str] = []
     classes: Counter[str] = Counter()
     for path in sorted(root.rglob("*.py")):
-        tree = ast.parse(path.read_text())
-        for node in ast.walk(tree):
+        tree, nodes = read_module(path)
+        for node in nodes:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 classes[node.name] += 1
             elif isinstance(node, _FUNCTIONS) and not node.name.startswith("__"):
@@ -162,7 +177,7 @@ def check_names(root: Path) -> list[str]:
 def check_lengths(root: Path) -> Iterator[str]:
     """The functions that are too long to be one idea."""
     for path in sorted(root.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in read_module(path).nodes:
             if isinstance(node, _FUNCTIONS):
                 lines = (node.end_lineno or node.lineno) - node.lineno + 1
                 if lines > MOST_LINES:
@@ -175,16 +190,16 @@ def check_lengths(root: Path) -> Iterator[str]:
 
 def check_errors(root: Path) -> Iterator[str]:
     """The places where a sentence is given to an error, instead of a class with fields."""
-    modules = {path: ast.parse(path.read_text()) for path in sorted(root.rglob("*.py"))}
+    paths = sorted(root.rglob("*.py"))
     kinds = {
         node.name
-        for path, tree in modules.items()
+        for path in paths
         if path.parent.name == "errors"
-        for node in tree.body
+        for node in read_module(path).tree.body
         if isinstance(node, ast.ClassDef)
     }
-    for path, tree in modules.items():
-        for line, kind, field in sorted(_find_sentences_given(tree, kinds)):
+    for path in paths:
+        for line, kind, field in sorted(_find_sentences_given(read_module(path), kinds)):
             if field not in PHRASES:
                 shown = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
                 yield f"{shown}:{line}: a class for each reason: {kind}({field}=…) gets a sentence"
@@ -193,7 +208,7 @@ def check_errors(root: Path) -> Iterator[str]:
 def check_counts(root: Path) -> Iterator[str]:
     """The places where a text counts without `count_things`: "1 problems"."""
     for path in sorted(root.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in read_module(path).nodes:
             for noun in _find_counted(node):
                 if (path.relative_to(root).as_posix(), noun) in FORMS:
                     continue
@@ -222,21 +237,23 @@ def _read_format(field: ast.FormattedValue) -> str:
     return "".join(str(part.value) for part in parts if isinstance(part, ast.Constant))
 
 
-def _find_sentences_given(tree: ast.Module, kinds: set[str]) -> set[tuple[int, str, str]]:
+def _find_sentences_given(module: Module, kinds: set[str]) -> set[tuple[int, str, str]]:
     """The line, class and field of each sentence that is given to the constructor of an error."""
     found = set()
-    for scope in ast.walk(tree):
+    for scope in module.nodes:
         if not isinstance(scope, _FUNCTIONS):
             continue
+        nodes = list(ast.walk(scope))
+        calls = [
+            node for node in nodes if isinstance(node, ast.Call) and _name_called(node) in kinds
+        ]
         assigned: dict[str, list[ast.expr]] = {}
-        for node in ast.walk(scope):
+        for node in nodes if calls else ():
             if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
                 assigned.setdefault(node.targets[0].id, []).append(node.value)
-        for node in ast.walk(scope):
-            if not isinstance(node, ast.Call):
-                continue
-            kind = str(getattr(node.func, "id", "") or getattr(node.func, "attr", ""))
-            for keyword in node.keywords if kind in kinds else ():
+        for call in calls:
+            kind = _name_called(call)
+            for keyword in call.keywords:
                 names = {one.id for one in ast.walk(keyword.value) if isinstance(one, ast.Name)}
                 values = [
                     keyword.value,
@@ -245,6 +262,10 @@ def _find_sentences_given(tree: ast.Module, kinds: set[str]) -> set[tuple[int, s
                 if any(_count_spaces(part) > 1 for value in values for part in ast.walk(value)):
                     found.add((keyword.value.lineno, kind, keyword.arg or ""))
     return found
+
+
+def _name_called(node: ast.Call) -> str:
+    return str(getattr(node.func, "id", "") or getattr(node.func, "attr", ""))
 
 
 def _count_spaces(node: ast.AST) -> int:
@@ -263,7 +284,7 @@ def find_in_prose(roots: list[Path]) -> Iterator[Finding]:
             if path.suffix not in {".py", ".md"} or path in GIVEN:
                 continue
             read = _find_sentences if path.suffix == ".py" else _find_paragraphs
-            for line, text in read(path.read_text()):
+            for line, text in read(path):
                 for advice, pattern in PATTERNS.items():
                     if match := pattern.search(text):
                         at = line + text.count("\n", 0, match.start())
@@ -275,32 +296,34 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _DOCUMENTED = (ast.Module, ast.ClassDef, *_FUNCTIONS)
 
 
-def _find_sentences(source: str) -> Iterator[tuple[int, str]]:
+def _find_sentences(path: Path) -> Iterator[tuple[int, str]]:
     """Docstrings, messages and comments with the line at which each begins.
 
     A message is a string with a space in it, without the fields of an f-string. That a docstring
     begins with a clause is looked for in docstrings only: the others begin with a line feed here.
     """
-    tree = ast.parse(source)
+    nodes = read_module(path).nodes
     docstrings = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, _DOCUMENTED) and node.body and isinstance(node.body[0], ast.Expr):
             docstrings.add(id(node.body[0].value))
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
             if id(node) in docstrings:
                 yield node.lineno, node.value
             else:
                 yield node.lineno - 1, "\n" + node.value
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type == tokenize.COMMENT:
-            yield token.start[0] - 1, "\n" + token.string
+    source = path.read_text()
+    if "#" in source:
+        for token in tokenize.generate_tokens(io.StringIO(source).readline):
+            if token.type == tokenize.COMMENT:
+                yield token.start[0] - 1, "\n" + token.string
 
 
-def _find_paragraphs(text: str) -> Iterator[tuple[int, str]]:
+def _find_paragraphs(path: Path) -> Iterator[tuple[int, str]]:
     """The lines of a page outside its blocks of code and quotations, each with its number."""
     in_code = False
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(path.read_text().splitlines(), 1):
         if line.lstrip().startswith("```"):
             in_code = not in_code
         elif not in_code and not line.startswith((">", "    ")):
