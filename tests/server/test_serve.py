@@ -46,6 +46,21 @@ def test_who_finds_it_listening_is_answered(tmp_path: Path) -> None:
         assert process.wait(60) == 0
 
 
+def test_a_worker_that_gets_no_time_is_not_replaced(tmp_path: Path) -> None:
+    """On a busy machine a worker may be silent for seconds, also while it starts."""
+    with deployed(tmp_path / "registry", workers=2) as site:
+        children = Path(f"/proc/{site.process.pid}/task/{site.process.pid}/children")
+        if not children.exists():
+            pytest.skip("no list of child processes here")
+        before = children.read_text()
+        stopped = int(before.split()[-1])
+        os.kill(stopped, signal.SIGSTOP)
+        time.sleep(6.5)  # uvicorn would give it 5
+        os.kill(stopped, signal.SIGCONT)
+        assert children.read_text() == before
+        assert site.get("/healthz").status == 200
+
+
 @pytest.mark.parametrize("workers", [1, 2])
 def test_it_can_be_stopped_as_soon_as_it_listens(tmp_path: Path, workers: int) -> None:
     initialise(tmp_path / "registry", series=(SERIES,))

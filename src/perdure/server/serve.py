@@ -65,6 +65,8 @@ from perdure.upkeep.webhooks.delivering import may_deliver
 
 GRACE = 30  # seconds
 _MOST_WORKERS = 8  # by default: each takes some 50 MB of memory
+_SILENT = 30  # seconds without a sign after which a worker is replaced; on a busy machine, one
+# needs more than the 5 seconds of uvicorn to start, and would be replaced again and again
 _SWITCH = 0.0005  # seconds that the event loop waits for a busy thread; Python's default is 0.005
 _SEAL_EVERY = 60  # seconds
 _COUNT_EVERY = 1  # seconds
@@ -346,6 +348,7 @@ def run(
         server_header=False,
         forwarded_allow_ips=list(settings.trusted_proxies),
         timeout_graceful_shutdown=grace,
+        timeout_worker_healthcheck=_SILENT,
     )
     with _share_counters(number):
         listener = _open_listener(config)
