@@ -24,6 +24,7 @@ from perdure.errors import PartNotSupported
 from perdure.errors.limits import PackageTooLong
 from perdure.extractors import warc_text
 from perdure.extractors.mail.structure import list_mails
+from perdure.extractors.packages.package import ZIP_FAULTS
 from perdure.extractors.port import Extent, Indexes, Part, Source
 from perdure.parts import Selector, View
 
@@ -88,7 +89,7 @@ def _list_members_of_zip(source: Source) -> Iterator[ContentEntry]:
             with zipfile.ZipFile(file) as archive:
                 for one in archive.infolist():
                     yield ContentEntry(name=_shorten(one.filename), size=one.file_size)
-        except (zipfile.BadZipFile, EOFError, NotImplementedError, ValueError, OSError) as error:
+        except ZIP_FAULTS as error:
             raise source.quote_decoder("zipfile", error) from None
 
 

@@ -34,6 +34,8 @@ from perdure.extractors.port import CHUNK, Source
 
 MOST = 256 << 20
 """Bytes of members that are decompressed for one text."""
+ZIP_FAULTS = (zipfile.BadZipFile, EOFError, NotImplementedError, ValueError, OSError)
+"""The exceptions of `zipfile` for a file that is not a ZIP file, or a damaged one."""
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _ENCRYPTED = 1  # bit 0 of the flags of a member
 _RELATIONSHIP = "http://schemas.openxmlformats.org/package/2006/relationships Relationship"
@@ -182,7 +184,7 @@ def open_package(source: Source) -> Iterator[ZipPackage]:
     with source.open_file() as file:
         try:
             archive = zipfile.ZipFile(file)
-        except (zipfile.BadZipFile, EOFError, NotImplementedError, ValueError, OSError) as error:
+        except ZIP_FAULTS as error:
             raise source.quote_decoder("zipfile", error) from None
         with archive:
             yield ZipPackage(source, archive)
