@@ -229,6 +229,37 @@ def test_mets_checks_and_names_its_files(depositor: Depositor) -> None:
     assert (about.title, about.derived) == ("Page 1", "")
 
 
+def test_listed_files_elsewhere_are_told(depositor: Depositor) -> None:
+    """The issue: "told, never silently taken"."""
+    depositor.write_file(
+        "m/mets.xml",
+        b"""<mets xmlns="http://www.loc.gov/METS/" xmlns:xlink="http://www.w3.org/1999/xlink">
+        <fileSec><fileGrp><file ID="a"><FLocat xlink:href="../../etc/passwd"/></file>
+        <file ID="b"><FLocat xlink:href="https://elsewhere.example/x.tif"/></file></fileGrp>
+        </fileSec></mets>""",
+    )
+    depositor.write_file(
+        "ead.xml",
+        b"""<ead xmlns:xlink="http://www.w3.org/1999/xlink"><archdesc><dao xlink:href="/e.txt"/>
+        <dao xlink:href="here.txt"/></archdesc></ead>""",
+    )
+    depositor.write_file("here.txt", "here")
+    depositor.write_file("bag/bagit.txt", "BagIt-Version: 1.0\n")
+    depositor.write_file("bag/manifest-md5.txt", f"{'0' * 32}  ../up.txt\n")
+    receipts = depositor.deposit()
+    told = {(row["file"], row["why"]) for row in receipts if row["status"] == "skipped"}
+    assert told == {
+        ("m/mets.xml", "it lists ../../etc/passwd, which is not in the directory"),
+        ("m/mets.xml", "it lists https://elsewhere.example/x.tif, which is not in the directory"),
+        ("ead.xml", "it lists /e.txt, which is not in the directory"),
+        ("bag/bagit.txt", "it lists ../up.txt, which is not in the directory"),
+    }
+    minted = {row["file"] for row in receipts if row["status"] == "minted"}
+    assert minted == {
+        "ead.xml", "here.txt", "m/mets.xml", "bag/bagit.txt", "bag/manifest-md5.txt"
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize(
     "data",
     [

@@ -55,6 +55,8 @@ class Listing:
     has_all: bool = False
     """Every file below the directory belongs to it, not only those that are listed."""
     problems: list[str] = field(default_factory=list)
+    elsewhere: dict[bytes, None] = field(default_factory=dict)
+    """References to files that are not below the directory, as they are written."""
 
 
 # BagIt
@@ -77,7 +79,9 @@ def read_bag(files: dict[bytes, bytes]) -> Listing:
                 continue
             path = listed[2].replace(b"%0A", b"\n").replace(b"%0D", b"\r").replace(b"%25", b"%")
             path = path.removeprefix(b"./")
-            if not leads_outside(path):
+            if leads_outside(path):
+                found.elsewhere[path] = None
+            else:
                 one = ListedFile(algorithm=algorithm, digest=listed[1].decode().lower())
                 found.files.setdefault(path, one)
     if files.get(b"fetch.txt"):
@@ -190,6 +194,13 @@ class _XmlReader:
         if local not in _INLINE:
             self._text = []
 
+    def _read_reference(self, href: str) -> bytes:
+        """The path of a reference; empty, and noted, if it leads elsewhere."""
+        path = _read_href(href)
+        if href and not path and self.listing is not None:
+            self.listing.elsewhere[href.encode("utf-8", "replace")] = None
+        return path
+
     # METS
 
     def _start_mets(self, local: str, attributes: dict[str, str]) -> None:
@@ -199,7 +210,7 @@ class _XmlReader:
             self._types.append((kind, algorithm, attributes.get("CHECKSUM", "").lower()))
             self._open[-1] = f"file {attributes.get('ID', '')}"
         elif local == "FLocat" and self.listing is not None and self._types:
-            path = _read_href(attributes.get(f"{_XLINK}href", ""))
+            path = self._read_reference(attributes.get(f"{_XLINK}href", ""))
             kind, algorithm, digest = self._types[-1]
             if path:
                 identifier = next(
@@ -229,7 +240,7 @@ class _XmlReader:
             self._components.append({})
         elif local in ("dao", "daoloc") and self._components:
             href = attributes.get("href") or attributes.get(f"{_XLINK}href", "")
-            path = _read_href(href)
+            path = self._read_reference(href)
             if path:
                 self._components[-1].setdefault("paths", "")
                 self._components[-1]["paths"] += path.decode("latin-1") + "\0"

@@ -24,6 +24,7 @@ from perdure.upkeep.deposit.listings import (
     read_xml_listing,
 )
 from perdure.upkeep.deposit.plan import PlannedFile
+from perdure.upkeep.deposit.spelling import spell_path
 from perdure.upkeep.deposit.tables import explain_error
 from perdure.upkeep.deposit.taking import PIECE, FileRoot
 from perdure.upkeep.deposit.walking import FoundDirectory, PassedOver
@@ -78,8 +79,14 @@ class OpenListings:
         for name, file in names.items():
             if name.lower().endswith(b".xml") and 0 < file.size <= LARGEST:
                 listing = self._read_listing(file.path)
-                if listing is not None and listing.files:
+                if listing is not None and (listing.files or listing.elsewhere):
                     opened.append((file.path, listing))
+        for path, listing in opened:
+            file = prefix + BAGIT if listing.has_all else path
+            for one in listing.elsewhere:
+                why = f"it lists {spell_path(one)}, which is not in the directory"
+                faults.append(PassedOver(file, why))
+        opened = [(path, one) for path, one in opened if one.files or one.has_all]
         for path, listing in opened:
             number = reserve_number() if self._collect else 0
             self._open.append(OpenListing(path, prefix, listing, number))
