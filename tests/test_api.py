@@ -151,3 +151,48 @@ def test_quotations_of_a_document_and_of_a_text(tmp_path: Path) -> None:
         assert registry.find_quotations(memo).quotations == ()
         with pytest.raises(BytesElsewhere):
             registry.find_quotations(speech)
+
+
+def test_sets_of_names_are_those_of_the_command_line(
+    registry: perdure.OpenRegistry, tmp_path: Path
+) -> None:
+    with registry:
+        name = registry.mint(b"a wombat", authority=SERIES, media_type="text/plain").identifier
+        for letter in "abc":
+            registry.bind(f"hdl:1839/{letter}", "https://a.example/", register=True)
+        handles = [f"hdl:1839/{letter}" for letter in "abc"]
+        assert [str(one) for one in registry.list_names("hdl:1839/*")] == handles
+        assert [str(one) for one in registry.list_names(handles[:2])] == handles[:2]
+        assert [str(one) for one in registry.list_names(handles[0])] == handles[:1]
+        assert [str(one) for one in registry.list_names("@search:wombat")] == [name]
+        listed = tmp_path / "names.txt"
+        listed.write_text(f"# some\n{handles[2]}\n")
+        assert [str(one) for one in registry.list_names(f"@{listed}")] == handles[2:]
+        for wrong in ("hdl:1839/z*", [handles[0], "hdl:1839/z"], (), "@search:bandicoot"):
+            with pytest.raises(errors.NotFound):
+                list(registry.list_names(wrong))
+
+
+def test_metadata_of_many_are_merged_after_they_were_shown(registry: perdure.OpenRegistry) -> None:
+    with registry:
+        for letter in "ab":
+            registry.bind(f"hdl:1839/{letter}", "https://a.example/", register=True)
+        patch = {"titles": [{"value": "Wombats"}]}
+        shown = registry.merge_metadata("hdl:1839/*", patch)
+        assert [one.identifier for one in shown] == ["hdl:1839/a", "hdl:1839/b"]
+        assert registry.merge_metadata("hdl:1839/*", patch, apply=True) == shown
+        assert registry.merge_metadata("hdl:1839/*", patch) == []
+        assert [str(one) for one in registry.list_names("@search:wombats")] == [
+            "hdl:1839/a",
+            "hdl:1839/b",
+        ]
+
+
+def test_many_are_withdrawn_and_each_is_answered(registry: perdure.OpenRegistry) -> None:
+    with registry:
+        names = [registry.mint(f"{n}".encode(), authority=SERIES).identifier for n in range(3)]
+        resources = [name.rsplit(".", 2)[0] for name in names]
+        done = list(registry.withdraw_names(f"pdi://{SERIES}/", "a court said so"))
+        assert [str(name) for name, _ in done] == resources
+        assert all(isinstance(registry.resolve(name).step, Gone) for name in names)
+        assert list(registry.withdraw_names(resources, "again")) == []

@@ -12,16 +12,20 @@ from __future__ import annotations
 
 import asyncio
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+import msgspec
+
+from perdure.errors import NothingMatches, PerdureError
 from perdure.errors.naming import VersionNotSaid
 from perdure.errors.requests import AuthorityNeeded
 from perdure.errors.servers import BytesElsewhere
 from perdure.ids import Identifier, parse
+from perdure.ids.name_set import NameSet, choose_names, make_set, read_set
 from perdure.ids.named_parts import Name as PartedName
 from perdure.ids.named_parts import split_part
 from perdure.model.commands import (
@@ -31,6 +35,7 @@ from perdure.model.commands import (
     Commit,
     Content,
     Correct,
+    Describe,
     Mint,
     Receipt,
     Refuse,
@@ -42,15 +47,25 @@ from perdure.model.verdicts import CitationReport
 from perdure.reading.plain_texts import choose_text
 from perdure.reading.resolved import Resolved
 from perdure.registry import Registry, initialise
+from perdure.upkeep.changing_many import (
+    execute_turns,
+    list_served,
+    make_withdrawal,
+    preview_merge,
+)
 from perdure.upkeep.forgetting import forget_withdrawn
+from perdure.upkeep.name_lists import MARK, list_chosen, list_names
 from perdure.upkeep.transfer.contents import DeclaredKind, take_in
 from perdure.upkeep.transfer.declared_types import ask_format, state_format
+from perdure.upkeep.transfer.previewing import RecordChange
 
 if TYPE_CHECKING:
     from perdure.upkeep.citations.listing import ListedCitation
     from perdure.upkeep.quotations.asking import QuotationReport
 
 Name = str | Identifier
+Names = Name | Iterable[Name]
+"""A set of names: see `OpenRegistry.list_names`."""
 Source = bytes | str | PathLike[str] | BinaryIO
 """Bytes to keep: the bytes themselves, the path of a file, or an open file."""
 
@@ -173,12 +188,75 @@ class OpenRegistry(Registry):
         """
         return self.execute(Withdraw(identifier=_read_name(name), reason=reason, version=version))
 
+    def withdraw_names(
+        self, names: Names, reason: str
+    ) -> Iterator[tuple[Identifier, Receipt | PerdureError]]:
+        """Withdraw all names of a set, and yield each with its receipt or the error that it met.
+
+        Iterate to the end. `names` are as for `list_names`. Raises the errors of `list_names`.
+        """
+        commands = (
+            make_withdrawal(name, reason) for name in list(list_served(self, self._read_set(names)))
+        )
+        for command, answer in execute_turns(self, commands):
+            assert isinstance(command, Withdraw)  # noqa: S101  (as made above)
+            yield command.identifier, answer
+
+    def merge_metadata(
+        self, names: Names, patch: Mapping[str, object], *, apply: bool = False
+    ) -> list[RecordChange]:
+        """Merge a patch (RFC 7396) into the descriptions of all names of a set.
+
+        Return what changes in each name that does not say so already; each has an `undo_line` for
+        `perdure import --replace`. Without `apply`, nothing is changed. `names` are as for
+        `list_names`. Raises the errors of `list_names`, InvalidMetadata, or the error of the first
+        name that could not be changed, after all others were.
+        """
+        data = msgspec.json.encode(patch)
+        changes = list(preview_merge(self, self._read_set(names), data))
+        if apply:
+            commands = [Describe(identifier=parse(one.identifier), patch=data) for one in changes]
+            answers = [answer for _, answer in execute_turns(self, commands)]
+            for answer in answers:
+                if isinstance(answer, PerdureError):
+                    raise answer
+        return changes
+
     def refuse(self, name: Name, *, version: int | None = None) -> Receipt:
         """Refuse the withdrawal that is proposed for a name. Raises NotFound or Conflict."""
         return self.execute(Refuse(identifier=_read_name(name), version=version))
 
     # Reading
     # -------
+
+    def list_names(self, names: Names) -> Iterator[Identifier]:
+        """Yield the names of a set that are known here.
+
+        `names` is a pattern, an interval or the beginning of names (`hdl:1839/*`), several names,
+        or what the command line takes for them: `@FILE`, `@IDENTIFIER` of a collection,
+        `@search:WORDS`. Raises MalformedIdentifier, NotFound if nothing matches, or one of several
+        names is not known, OSError if the file cannot be read, or the errors of the collection or
+        the search.
+        """
+        return list_chosen(self, self._read_set(names))
+
+    def _read_set(self, names: Names) -> NameSet:
+        if isinstance(names, Identifier):
+            return make_set(names)
+        if isinstance(names, str) and not names.startswith(MARK):
+            return read_set(names)
+        text = names if isinstance(names, str) else "the names"
+        listed = (
+            (one.text for one in list_names(self, names.removeprefix(MARK)))
+            if isinstance(names, str)
+            else names
+        )
+        chosen = [_read_name(one).whole for one in listed]
+        for name in chosen:
+            self.listings.require_known(make_set(name))
+        if not chosen:
+            raise NothingMatches(identifier=text)
+        return choose_names(chosen, text)
 
     def resolve(
         self, name: Name, *, part: str | None = None, want: Want = Want.RESOURCE

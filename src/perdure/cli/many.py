@@ -20,7 +20,6 @@ import click
 from perdure.cli import exits
 from perdure.cli.command import here
 from perdure.cli.moving import print_change
-from perdure.cli.name_lists import list_chosen
 from perdure.errors.root import count_things
 
 if TYPE_CHECKING:
@@ -28,11 +27,7 @@ if TYPE_CHECKING:
     from perdure.ids import Identifier
     from perdure.ids.name_set import NameSet
     from perdure.model.commands import Command
-    from perdure.model.records import Record
     from perdure.registry import Registry
-    from perdure.upkeep.transfer.previewing import RecordChange
-
-_TURN = 500  # commands
 
 
 def merge_metadata(
@@ -40,14 +35,14 @@ def merge_metadata(
 ) -> None:
     """Merge a patch into the descriptions of a set of names. Raises NotFound for an empty set."""
     from perdure.model.commands import Describe
+    from perdure.upkeep.changing_many import preview_merge
 
-    changes = _preview_merge(registry, names, patch)
+    changes = preview_merge(registry, names, patch)
     if not apply:
         count = 0
         for change in changes:
-            if change is not None:
-                count += 1
-                print_change(change)
+            count += 1
+            print_change(change)
         here().print_summary(
             {"changed": count}, f"{count_things(count, 'name')} would change; --apply does it"
         )
@@ -61,50 +56,14 @@ def merge_metadata(
         ) from None
     with target:
         for change in changes:
-            if change is not None:
-                target.write(change.undo_line)
-                changed.append(change.identifier)
+            target.write(change.undo_line)
+            changed.append(change.identifier)
         target.flush()
         os.fsync(target.fileno())
     from perdure.ids import parse
 
     commands = (Describe(identifier=parse(name), patch=patch, by=by) for name in changed)
     execute_many(registry, commands, "changed")
-
-
-def _preview_merge(
-    registry: Registry, names: NameSet, patch: bytes
-) -> Iterator[RecordChange | None]:
-    """Yield the change of each name; None if it has none."""
-    from perdure.model.merging import read_patch
-
-    members = read_patch(patch)
-    for name in list_chosen(registry, names):
-        yield _preview_name(registry, name, members)
-
-
-def _preview_name(
-    registry: Registry, name: Identifier, members: dict[str, object]
-) -> RecordChange | None:
-    import msgspec
-
-    from perdure.model.merging import patch_description
-    from perdure.policy import levels, rules
-    from perdure.upkeep.transfer.previewing import FieldChange, RecordChange
-
-    resource, level = levels.read_described(name, None)
-    record = rules.require_known(name, registry.listings.find_record(resource))
-    level = levels.settle_level(resource, record, level)
-    before = levels.find_own(record, level).about
-    after = patch_description(levels.describe_own(record, level), members)
-    if before == after:
-        return None
-    field = FieldChange(
-        name="about",
-        before=None if before is None else msgspec.to_builtins(before),
-        after=msgspec.to_builtins(after),
-    )
-    return RecordChange(identifier=str(name), line=0, is_new=False, fields=(field,))
 
 
 def withdraw_many(
@@ -118,10 +77,9 @@ def withdraw_many(
     apply: bool,
 ) -> None:
     """Withdraw all names of a set, or print which would be withdrawn."""
-    from perdure.model.commands import Withdraw
-    from perdure.policy import naming
+    from perdure.upkeep.changing_many import list_served, make_withdrawal
 
-    chosen = list(_list_served(registry, names))
+    chosen = list(list_served(registry, names))
     if not apply:
         for name in chosen:
             here().print_answer({"identifier": str(name)}, str(name))
@@ -129,39 +87,23 @@ def withdraw_many(
             f"{count_things(len(chosen), 'name')} would be withdrawn, for ever; --apply does it"
         )
         return
-    commands = [
-        Withdraw(
-            identifier=name.resource if name.resource != name else name,
-            version=naming.read_qualifiers(name)[0],
-            reason=reason,
-            by=by,
-            silent=silent,
-            keep_digest=keep_digest,
-        )
+    commands = (
+        make_withdrawal(name, reason, by=by, silent=silent, keep_digest=keep_digest)
         for name in chosen
-    ]
-    execute_many(registry, iter(commands), "withdrawn")
-
-
-def _list_served(registry: Registry, names: NameSet) -> Iterator[Identifier]:
-    """The names of a set that were not withdrawn."""
-    for name in list_chosen(registry, names):
-        record: Record | None = registry.listings.find_record(name.resource)
-        if record is not None and record.tombstone is None:
-            yield name
+    )
+    execute_many(registry, commands, "withdrawn")
 
 
 def execute_many(registry: Registry, commands: Iterator[Command], act: str) -> None:
     """Carry out commands in turns, and print how many were. Exits with 1 if one was refused."""
-    from itertools import islice
+    from perdure.upkeep.changing_many import execute_turns
 
     done = refused = 0
-    while turn := list(islice(commands, _TURN)):
-        for command, answer in zip(turn, registry.door.execute_commands(turn), strict=True):
-            if _print_error(command, answer):
-                refused += 1
-            else:
-                done += 1
+    for command, answer in execute_turns(registry, commands):
+        if _print_error(command, answer):
+            refused += 1
+        else:
+            done += 1
     here().print_summary(
         {act: done, "refused": refused},
         f"{count_things(done, 'name')} {act}, {count_things(refused, 'name')} refused",
@@ -202,4 +144,6 @@ def find_pattern(names: NameSet) -> NameSet:
 
 def list_each(registry: Registry, names: NameSet) -> Iterator[Identifier]:
     """The names of a list or of a pattern, or the one identifier as it was given."""
+    from perdure.upkeep.name_lists import list_chosen
+
     return list_chosen(registry, names) if is_set(names) else iter((names.example,))
