@@ -12,6 +12,7 @@ import pytest
 from tests.archives.warcs import Warc
 
 from perdure.archives.index import cdxj, ranges
+from perdure.archives.index.index_files import read_index
 from perdure.archives.index_importing import IndexImport, RefusedLine
 from perdure.archives.library import Library
 from perdure.archives.port import Capture
@@ -186,3 +187,35 @@ def test_captures_are_replaced_when_a_file_is_read_again(
         library.refresh_file(file, lambda _: None)
     read = [msgspec.structs.replace(one, id="") for one in read_archives(tmp_path, crawl)]
     assert [msgspec.structs.replace(one, id="") for one in list_captures(library)] == read
+
+
+def pack_bgzf(data: bytes) -> bytes:
+    """One block of BGZF (SAM format specification, section 4.1): a member with an extra field."""
+    packed = gzip.compress(data, mtime=0)
+    size = len(packed) + 8
+    extra = b"\x06\x00BC\x02\x00" + (size - 1).to_bytes(2, "little")
+    return packed[:3] + b"\x04" + packed[4:10] + extra + packed[10:]
+
+
+@pytest.mark.parametrize("ending", [b"", b"\n", b"\r\n"])
+@pytest.mark.parametrize("zeros", [0, 1000])
+def test_a_block_ends_a_line(tmp_path: Path, ending: bytes, zeros: int) -> None:
+    """The blocks of pywb's own `zipnum-sample.cdx.gz` have no line break at their end."""
+    line = b'com,example)/%d 2020010203040%d {"url": "http://example.com/%d", "filename": "a"}'
+    lines = [line % (number, number, number) for number in range(9)]
+    blocks = [b"\n".join(lines[at : at + 2]) + ending for at in range(0, 9, 2)]
+    path = tmp_path / "zipnum.cdxj.gz"
+    path.write_bytes(b"".join(map(gzip.compress, blocks)) + bytes(zeros))
+    found = list(read_index(path))
+    assert [one.text.strip() for one in found] == lines
+    assert [one.number for one in found] == list(range(1, 10))
+    assert not any(one.fault for one in found)
+
+
+def test_a_block_of_bgzf_ends_nothing(tmp_path: Path) -> None:
+    text = b'com,example)/ 20200102030405 {"url": "http://example.com/", "filename": "a"}\n' * 9
+    path = tmp_path / "index.cdxj.gz"
+    pieces = [text[at : at + 50] for at in range(0, len(text), 50)]
+    path.write_bytes(b"".join(map(pack_bgzf, [*pieces, b""])))
+    assert gzip.decompress(path.read_bytes()) == text
+    assert b"".join(one.text for one in read_index(path)) == text

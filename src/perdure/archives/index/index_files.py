@@ -2,7 +2,9 @@
 
 How it works: a first line ` CDX N b a m s k r M S V g` names the columns of a CDX; without one, a
 line has 9 to 14 fields, or is CDXJ. Blocks of ZipNum are gzip members one after another, which are
-read as one text; their table (`.idx`) is not needed. The key of each capture is made again from its
+read as one text; their table (`.idx`) is not needed. A member ends a line, also without a line
+break, as in the blocks that pywb has written; only the blocks of BGZF (SAM format specification,
+section 4.1) divide a text anywhere. The key of each capture is made again from its
 URL, because programs make different ones.
 
 What must stay true: memory is bounded by the longest line; a line that cannot be read costs no
@@ -11,11 +13,11 @@ other.
 
 from __future__ import annotations
 
-import gzip
+import io
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import msgspec
 
@@ -35,6 +37,10 @@ _LETTERS = {
 """The columns of a CDX that a capture has (Internet Archive, "CDX file format reference")."""
 _NEEDED = frozenset(("url", "date", "offset", "file"))
 _SHA1 = 32  # characters in base32
+_GZIP = 31  # the `wbits` of zlib for a gzip member
+_AT_ONCE = 256 << 10  # bytes
+_HEADER = 14  # bytes of a member, as far as they are looked at
+_HAS_EXTRA = 4  # FEXTRA (RFC 1952 section 2.3.1)
 
 
 class IndexLine(NamedTuple):
@@ -48,15 +54,15 @@ class IndexLine(NamedTuple):
 
 def read_index(path: Path) -> Iterator[IndexLine]:
     """Yield the lines of an index, compressed or not. Raises OSError."""
-    with path.open("rb") as file:
-        is_packed = file.read(2) == b"\x1f\x8b"
     columns: list[str] = []
-    with gzip.open(path) if is_packed else path.open("rb") as lines:
+    with path.open("rb") as file:
+        is_packed = file.peek(2)[:2] == b"\x1f\x8b"
+        lines = io.BufferedReader(_Members(file), _AT_ONCE) if is_packed else file
         number = 0
         while True:
             try:
                 text = lines.readline(_LONGEST)
-            except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            except (EOFError, zlib.error) as error:
                 yield IndexLine(number + 1, b"", fault=IndexLineUnreadable(fault=str(error)))
                 return
             if not text:
@@ -113,3 +119,53 @@ def _read_columns(line: bytes, columns: list[str]) -> Capture:
 def _complete_digest(digest: str) -> str:
     """Return a digest with its algorithm: without one, 32 characters are SHA-1 in base32."""
     return f"sha1:{digest}" if len(digest) == _SHA1 and ":" not in digest else digest
+
+
+class _Members(io.RawIOBase):
+    """The text of gzip members, each of which ends a line."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._packed = b""
+        self._inflate: Any = None  # of the member that is read
+        self._last = b"\n"
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        target = memoryview(buffer).cast("B")
+        while True:
+            text = self._begin_member() if self._inflate is None else self._read_some(len(target))
+            if text is None:
+                return 0
+            if text:
+                self._last = text[-1:]
+                target[: len(text)] = text
+                return len(text)
+
+    def _begin_member(self) -> bytes | None:
+        """Begin the next member. Return the line break that the one before lacks, or None at the
+        end of the file, which zeros may fill up.
+        """
+        self._packed = self._packed.lstrip(b"\0")
+        while len(self._packed) < _HEADER and (more := self._file.read(_AT_ONCE)):
+            self._packed = (self._packed + more).lstrip(b"\0")
+        if not self._packed:
+            return None
+        self._inflate = zlib.decompressobj(_GZIP)
+        head = self._packed[:_HEADER].ljust(_HEADER, b"\0")
+        is_bgzf = bool(head[3] & _HAS_EXTRA) and head[12:14] == b"BC"
+        return b"" if is_bgzf or self._last == b"\n" else b"\n"
+
+    def _read_some(self, most: int) -> bytes:
+        """Return some of the text of the member. Raises EOFError, zlib.error."""
+        text: bytes = self._inflate.decompress(self._packed, most)
+        self._packed = self._inflate.unconsumed_tail
+        if self._inflate.eof:
+            self._packed, self._inflate = self._inflate.unused_data, None
+        elif not text and not self._packed:
+            self._packed = self._file.read(_AT_ONCE)
+            if not self._packed:
+                raise EOFError("the file ends within a compressed block")
+        return text
