@@ -82,10 +82,10 @@ class OpenListings:
                 if listing is not None and (listing.files or listing.elsewhere):
                     opened.append((file.path, listing))
         for path, listing in opened:
-            file = prefix + BAGIT if listing.has_all else path
+            place = prefix + BAGIT if listing.has_all else path
             for one in listing.elsewhere:
                 why = f"it lists {spell_path(one)}, which is not in the directory"
-                faults.append(PassedOver(file, why))
+                faults.append(PassedOver(place, why))
         opened = [(path, one) for path, one in opened if one.files or one.has_all]
         for path, listing in opened:
             number = reserve_number() if self._collect else 0
