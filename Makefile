@@ -15,6 +15,10 @@ CORE_TESTS := $(CORE:%=tests/%) $(CORE:%=src/perdure/%) src/perdure/errors tests
   tests/server/test_problems.py tests/upkeep/transfer/test_joining_imports.py \
   tests/writing/test_registrar.py
 
+# Some environments set it. Each server that a test starts would compile all modules again, which takes
+# longer than everything else that it does to start.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-network test lint types layers coverage unit search trials bench release debian translations vendor lock clean
 
