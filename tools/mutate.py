@@ -308,15 +308,29 @@ def find_statement(tree: ast.Module, node: ast.AST) -> ast.stmt:
 
 
 def is_remembered(tree: ast.Module, node: ast.AST) -> bool:
-    """Whether a node is outside of functions, or in a function whose results are cached."""
+    """Whether a node is outside of functions, or in a function whose results are cached.
+
+    What such a function calls in its module is executed once, too.
+    """
+    cached = {getattr(one, "name", "") for one in ast.walk(tree) if _is_cached(one)}
+    called = {
+        name_function(call.func)
+        for function in ast.walk(tree)
+        if getattr(function, "name", "") in cached
+        for call in ast.walk(function)
+        if isinstance(call, ast.Call)
+    }
     around = [
         function
         for function in ast.walk(tree)
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
         and any(one is node for one in ast.walk(function))
     ]
-    decorators = [one for function in around for one in getattr(function, "decorator_list", ())]
-    return not around or any("cache" in ast.unparse(one) for one in decorators)
+    return not around or any(getattr(one, "name", "") in cached | called for one in around)
+
+
+def _is_cached(node: ast.AST) -> bool:
+    return any("cache" in ast.unparse(one) for one in getattr(node, "decorator_list", ()))
 
 
 def list_lines(statement: ast.stmt) -> range:

@@ -33,7 +33,7 @@ from perdure.policy.joining import join_records
         {"uri": "https://a.example/ b"},
         {"uri": "https://a.example/é"},
         {"uri": "https://a.example/\n"},
-        {"uri": "https://a.example/" + "x" * 8192},
+        {"uri": "https://a.example/" + "x" * (8193 - len("https://a.example/"))},
         {"uri": "javascript:alert(1)"},
         {"uri": "JavaScript:alert(1)"},
         {"uri": "data:text/html,x"},

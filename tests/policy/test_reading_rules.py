@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from perdure.errors import InvalidRequest, MalformedIdentifier
 from perdure.errors.reading import (
+    MalformedCaptureAddress,
     MalformedDay,
     MalformedNetwork,
     MalformedSubject,
@@ -18,7 +19,7 @@ from perdure.errors.reading import (
 )
 from perdure.ids import parse
 from perdure.model.reading_rules import Access, ReadingRule
-from perdure.policy.reading_rules import check_rule, read_subject
+from perdure.policy.reading_rules import check_captures, check_rule, read_subject
 from perdure.policy.rights import is_within, make_object
 
 DOCUMENT = "pdi://oma.eop.gov.us/1997/09/01/1"
@@ -80,6 +81,26 @@ def test_a_part_beside_a_name_that_cannot_include_it() -> None:
 def test_a_text_that_is_no_subject(about: str) -> None:
     with pytest.raises((MalformedSubject, MalformedIdentifier)):
         read_subject(about)
+
+
+@pytest.mark.parametrize(("length", "is_read"), [(4000, True), (4001, False)])
+def test_a_subject_has_4000_characters_at_most(length: int, is_read: bool) -> None:
+    beginning = "http://a.example/"
+    about = beginning + "x" * (length - len(beginning))
+    captures = make_rule(about=about, match="exact")
+    scope = "hdl:1/" + "x" * (length - len("hdl:1/*")) + "*"
+    if is_read:
+        assert read_subject(scope).about == scope
+        assert check_captures(captures).about == about
+    else:
+        with pytest.raises(MalformedSubject):
+            read_subject(scope)
+        with pytest.raises(MalformedCaptureAddress):
+            check_captures(captures)
+
+
+def test_a_reason_has_1000_characters_at_most() -> None:
+    assert check_rule(make_rule(reason="x" * 1000)).reason == "x" * 1000
 
 
 def test_a_scope_has_no_parts() -> None:

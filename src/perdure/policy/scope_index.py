@@ -39,7 +39,7 @@ class ScopeIndex:
         elif "*" in scope[:-1]:
             self._patterns.add(folded)
         elif scope[-1:] == "*":
-            self._add_beginning(folded, folded[:-1])
+            self._add_beginning(folded, folded.removesuffix("*"))
         elif "/" in scope and ":" not in scope:  # a shoulder
             self._add_beginning(folded, folded)
         else:
@@ -73,7 +73,7 @@ class ScopeIndex:
 
 def _list_intervals(name: str) -> Iterator[str]:
     """The beginnings of a name up to each slash."""
-    at = name.find("/", name.find("://") + 3)
+    at = name.find("/")
     while at >= 0:
         yield name[: at + 1]
         at = name.find("/", at + 1)

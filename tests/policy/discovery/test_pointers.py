@@ -122,18 +122,23 @@ def test_a_record_without_flag_leads_to_further_records() -> None:
     assert (found.flag, found.target) == ("", "oma.eop.gov.us")
 
 
+@pytest.mark.parametrize(("length", "is_host"), [(253, True), (254, False)])
+def test_a_host_name_has_253_characters_at_most(length: int, is_host: bool) -> None:
+    """RFC 1035 2.3.4: "names 255 octets or less", with the first length and the root's."""
+    host = ("a" * 49 + ".") * 5 + "b" * (length - 250)
+    found, problems = rewrite_name(NAME, [make(flags="", replacement=host)])
+    assert [one.target for one in found] == [host][: int(is_host)]
+    assert len(problems) == int(not is_host)
+
+
 def test_few_records_of_one_owner_are_looked_at() -> None:
     rows = [make(1, at, flags="p") for at in range(100)]
     assert len(rewrite_name(NAME, rows)[1]) == 32
 
 
 def test_services_are_read_as_both_documents_write_them() -> None:
-    assert [read_protocol(one) for one in ("thttp+I2L+I2C", "http+N2R", "N2L", "")] == [
-        "thttp",
-        "http",
-        "",
-        "",
-    ]
+    services = ("thttp+I2L+I2C", "http+N2R", "N2L+HTTPS", "pdi+N2R", "N2L", "")
+    assert [read_protocol(one) for one in services] == ["thttp", "http", "https", "pdi", "", ""]
 
 
 def test_the_base_of_an_address_is_what_precedes_the_name() -> None:

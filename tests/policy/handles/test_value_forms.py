@@ -64,6 +64,7 @@ def nested(depth: int) -> Any:
         URL | {"type": "a b"},
         URL | {"type": "x" * 256},
         URL | {"ttl": -1},
+        URL | {"ttl": 2**31},
         URL | {"ttl": "soon"},
         URL | {"permissions": "111"},
         URL | {"permissions": "1112"},
@@ -80,6 +81,13 @@ def nested(depth: int) -> Any:
 def test_what_is_no_value(one: object) -> None:
     with pytest.raises(InvalidRequest):
         values.read_values(sent(one))
+
+
+@pytest.mark.parametrize("ttl", [0, 1, 2**31 - 1])
+def test_a_value_is_cached_for_seconds_in_31_bits_or_not_at_all(ttl: int) -> None:
+    """A TTL has four octets on the wire (RFC 3651 section 3.1), and is not negative."""
+    (found,) = values.read_values(sent(URL | {"ttl": ttl}))
+    assert found.ttl == ttl
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"\xff", b"7", b"[" * 10_000])

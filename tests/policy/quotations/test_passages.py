@@ -67,13 +67,20 @@ def test_a_passage_that_is_told_is_in_the_text_and_reads_as_the_verdict_says(
             assert not cited or cited not in citing
 
 
-@given(WORDS, WORDS, st.sampled_from(["\n", "  ", "\n> ", "\r\n", "\n> > ", "\u00a0", "\f"]))
+@given(
+    WORDS,
+    WORDS,
+    st.sampled_from(["\n", "  ", "\n> ", "\r\n", "\n> > ", "\u00a0", "\f"]),
+    st.integers(1, 2),
+)
 def test_reflowed_is_equal_but_for_white_space_line_breaks_and_prefixes(
-    before: list[str], words: list[str], blank: str
+    before: list[str], words: list[str], blank: str, places: int
 ) -> None:
+    """Also if the origin is an interval of places, and the passage begins at the first."""
     citing, cited = " ".join(before) + " ", " ".join(words)
     passage = blank.join(words)
-    found = compare_at(f"{citing}{passage} end", len(citing), cited)
+    origin = [len(citing), len(citing) + places]
+    found = compare_at(f"{citing}{passage} end", origin, cited)
     assert found.verdict == (Verdict.VERBATIM if passage == cited else Verdict.REFLOWED)
     assert (found.start, found.stop) == (len(citing), len(citing) + len(passage))
 
@@ -94,6 +101,27 @@ def test_elsewhere_tells_the_right_origin(before: list[str], words: list[str]) -
     found = compare_at(citing, 0, cited)
     assert (found.verdict, found.likeness) == (Verdict.ELSEWHERE, Verdict.VERBATIM)
     assert compare_at(citing, found.start, cited).verdict == Verdict.VERBATIM
+
+
+@pytest.mark.parametrize(
+    ("written", "folded"),
+    [
+        ("e-mail", "email"),
+        ("an e-mail", "an email"),
+        ("x\u2014y", "x y"),
+        ("-ly", "-ly"),
+        ("a b-", "a b"),
+        ("a 5-y", "a 5-y"),
+        ("y-5", "y-5"),
+        ("ab5-y", "ab5-y"),
+    ],
+)
+def test_a_dash_between_letters_is_none_and_beside_a_digit_a_minus(
+    written: str, folded: str
+) -> None:
+    """The reference on citations: "a long dash between words reads as a blank, and a hyphen
+    between letters as nothing …. A dash beside a digit may be a minus"."""
+    assert fold_text(written, Verdict.SAME_WORDS) == folded
 
 
 @given(MARKED, st.sampled_from([Verdict.REFLOWED, Verdict.SAME_WORDS]), st.data())

@@ -157,6 +157,9 @@ def test_what_an_expression_matched_can_be_named() -> None:
         ("http://a.example/x#y", "/z", "http://a.example/x/z"),
         ("http://a.example/x?a", "?b", "http://a.example/x?a&b"),
         ("http://a.example/x", "?b", "http://a.example/x?b"),
+        ("http://a.example", "/x", "http://a.example/x"),
+        ("http://a.example", "?b", "http://a.example?b"),
+        ("http://[2001:db8::1]/", "x/y", "http://[2001:db8::1]/x/y"),
     ],
 )
 def test_what_is_appended_to_a_location(location: str, more: str, expected: str) -> None:
