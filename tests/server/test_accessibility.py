@@ -163,7 +163,6 @@ def test_axe_finds_nothing(
     site: Deployment,
     all_addresses: dict[str, str],
     cookie: str,
-    tmp_path: Path,
     mode: str,
 ) -> None:
     """WCAG 2.2, levels A and AA, and best practice, as far as a program can tell."""
@@ -182,7 +181,7 @@ def test_axe_finds_nothing(
                 found[kind] = faults
         return found
 
-    assert run_browser(tmp_path, judge_pages) == {}
+    assert run_browser(judge_pages) == {}
 
 
 @pytest.mark.skipif(
@@ -245,7 +244,7 @@ async def walk_by_tab(browser: Browser) -> list[str]:
 
 @pytest.mark.parametrize("kind", ["start", "list", "search", "problem", "tombstone"])
 def test_the_keyboard_reaches_everything_in_order(
-    site: Deployment, addresses: dict[str, str], tmp_path: Path, kind: str
+    site: Deployment, addresses: dict[str, str], kind: str
 ) -> None:
     """WCAG 2.2, 2.4.3 Focus Order and 2.4.7 Focus Visible: the walk is recorded as text."""
 
@@ -254,7 +253,7 @@ def test_the_keyboard_reaches_everything_in_order(
         await browser.open(f"{site.base}{addresses[kind]}")
         return await walk_by_tab(browser)
 
-    steps = run_browser(tmp_path, walk)
+    steps = run_browser(walk)
     if os.environ.get("PERDURE_RECORD"):
         known = json.loads(WALKS.read_text("utf-8")) if WALKS.exists() else {}
         walks = json.dumps(known | {kind: steps}, indent=1, ensure_ascii=False, sort_keys=True)
@@ -264,7 +263,7 @@ def test_the_keyboard_reaches_everything_in_order(
 
 
 def test_targets_are_large_enough(
-    site: Deployment, all_addresses: dict[str, str], cookie: str, tmp_path: Path
+    site: Deployment, all_addresses: dict[str, str], cookie: str
 ) -> None:
     """WCAG 2.2, 2.5.8: "at least 24 by 24 CSS pixels", except links within a sentence."""
     script = """[...document.querySelectorAll("button, input, summary, nav a, .get, .home")]
@@ -283,12 +282,12 @@ def test_targets_are_large_enough(
                 found[kind] = small
         return found
 
-    assert run_browser(tmp_path, measure) == {}
+    assert run_browser(measure) == {}
 
 
 @pytest.mark.parametrize("language", ["en", "de", "da"])
 def test_nothing_scrolls_sideways(
-    site: Deployment, all_addresses: dict[str, str], cookie: str, tmp_path: Path, language: str
+    site: Deployment, all_addresses: dict[str, str], cookie: str, language: str
 ) -> None:
     """WCAG 2.2, 1.4.10 Reflow: 320 CSS pixels, which is also a window of 1280 at 400 %."""
 
@@ -306,18 +305,16 @@ def test_nothing_scrolls_sideways(
                 wide[kind] = width
         return wide
 
-    assert run_browser(tmp_path, measure) == {}
+    assert run_browser(measure) == {}
 
 
-def test_a_page_prints_what_it_says(
-    site: Deployment, addresses: dict[str, str], tmp_path: Path
-) -> None:
+def test_a_page_prints_what_it_says(site: Deployment, addresses: dict[str, str]) -> None:
     async def print_page(browser: Browser) -> bytes:
         await browser.open(f"{site.base}{addresses['landing']}")
         found = await browser.call("Page.printToPDF")
         return base64.b64decode(found["data"])
 
-    document = pypdfium2.PdfDocument(run_browser(tmp_path, print_page))
+    document = pypdfium2.PdfDocument(run_browser(print_page))
     printed = " ".join(page.get_textpage().get_text_range() for page in document)
     for words in ("Of herons", "Doe", "Dear Sir", "settled in", "Version 2", "SHA-512"):
         assert words in printed
@@ -325,13 +322,11 @@ def test_a_page_prints_what_it_says(
         assert words not in printed
 
 
-def test_everything_is_there_without_a_script(
-    site: Deployment, addresses: dict[str, str], tmp_path: Path
-) -> None:
+def test_everything_is_there_without_a_script(site: Deployment, addresses: dict[str, str]) -> None:
     """The forms of a page do all that its scripts do."""
 
     async def read_pages(browser: Browser) -> tuple[str, str]:
-        await browser.call("Emulation.setScriptExecutionDisabled", value=True)
+        await browser.forbid_scripts()
         await browser.open(f"{site.base}{addresses['landing']}")
         page = await browser.evaluate("document.body.innerText")
         assert await browser.evaluate("document.querySelectorAll('.copy').length") == 0
@@ -344,7 +339,7 @@ def test_everything_is_there_without_a_script(
                 break
         return page, await browser.evaluate("document.body.innerText")
 
-    page, passage = run_browser(tmp_path, read_pages)
+    page, passage = run_browser(read_pages)
     for words in ("Of herons", "Doe, Jane", "Dear Sir", "Version 2", "Refer to a passage"):
         assert words in page
     assert "the herons" in passage

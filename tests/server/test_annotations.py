@@ -162,7 +162,7 @@ def test_nothing_closed_is_listed(site: Deployment, name: str, token: str) -> No
 
 
 def test_a_page_loads_the_assertions_when_it_is_shown(
-    site: Deployment, name: str, token: str, tmp_path: Path
+    site: Deployment, name: str, token: str
 ) -> None:
     words = "<b>Whom?</b><script>alert(1)</script>"
     make(site, token, annotate(f"{name}#char=3,7", bodyValue=words, motivation="questioning"))
@@ -179,7 +179,7 @@ def test_a_page_loads_the_assertions_when_it_is_shown(
         found: list[Any] = await browser.evaluate(script)
         return found
 
-    shown, markup = run_browser(tmp_path, read_frame)
+    shown, markup = run_browser(read_frame)
     assert "questioning (part) by ann" in " ".join(shown.split())
     assert words in shown
     assert markup == 0

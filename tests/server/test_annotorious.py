@@ -88,7 +88,7 @@ def test_annotorious_reads_and_writes(site: Deployment, tmp_path: Path) -> None:
         await browser.open(page.as_uri())
         return [await browser.evaluate(load), await browser.evaluate(write)]
 
-    loaded, written = run_browser(tmp_path, annotate)
+    loaded, written = run_browser(annotate)
     (shown,) = loaded
     assert shown["body"][0]["value"] == "The lake."
     assert shown["target"]["selector"]["value"] == "xywh=pixel:5,6,70,80"

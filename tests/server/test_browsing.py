@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import lxml.html
@@ -171,11 +170,9 @@ def test_authorities_of_other_schemes_are_counted_and_listed(site: Deployment) -
     assert (entry["identifier"], entry["state"]) == ("ark:12345/x5", "located")
 
 
-def test_a_reader_without_script_walks_from_the_series_to_a_document(
-    site: Deployment, tmp_path: Path
-) -> None:
+def test_a_reader_without_script_walks_from_the_series_to_a_document(site: Deployment) -> None:
     async def work(browser: Browser) -> list[str]:
-        await browser.call("Emulation.setScriptExecutionDisabled", value=True)
+        await browser.forbid_scripts()
         await browser.set_width(320)
         found = []
         await browser.open(f"{site.base}/pdi://{SERIES}/")
@@ -190,7 +187,7 @@ def test_a_reader_without_script_walks_from_the_series_to_a_document(
                 await browser.open(address)
         return found
 
-    assert run_browser(tmp_path, work) == [
+    assert run_browser(work) == [
         f"/pdi://{SERIES}/1997/",
         f"/pdi://{SERIES}/1997/09/01/",
         f"/pdi://{SERIES}/1997/09/01/1",

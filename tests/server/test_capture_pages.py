@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import lxml.html
 import pytest
@@ -129,11 +128,10 @@ def test_the_replay_origin_has_no_bar_and_no_calendar(site: Deployment) -> None:
 
 
 @pytest.mark.parametrize("has_script", [True, False])
-def test_a_replayed_page_cannot_touch_the_bar(
-    site: Deployment, tmp_path: Path, *, has_script: bool
-) -> None:
+def test_a_replayed_page_cannot_touch_the_bar(site: Deployment, *, has_script: bool) -> None:
     async def work(browser: Browser) -> tuple[str, str, int, list[str]]:
-        await browser.call("Emulation.setScriptExecutionDisabled", value=not has_script)
+        if not has_script:
+            await browser.forbid_scripts()
         await browser.set_width(320)
         address = f"{site.base}/replay/20160122112029bar_/{URL}"
         await browser.open(address)
@@ -150,7 +148,7 @@ def test_a_replayed_page_cannot_touch_the_bar(
         assert there == address
         return heading, there, sideways, browser.requests
 
-    heading, _, sideways, requests = run_browser(tmp_path, work)
+    heading, _, sideways, requests = run_browser(work)
     assert heading == "News & <b>more"
     assert sideways == 0
     assert f"http://localhost:{site.port}/replay/20160122112029/{URL}" in requests

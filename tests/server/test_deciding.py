@@ -7,7 +7,6 @@ import html
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from urllib.parse import quote
 
 import pytest
@@ -327,11 +326,11 @@ async def wait_for(browser: Browser, selector: str) -> None:
     raise AssertionError(selector)
 
 
-def test_a_person_withdraws_without_a_script(site: Deployment, tmp_path: Path, anna: str) -> None:
+def test_a_person_withdraws_without_a_script(site: Deployment, anna: str) -> None:
     name = resource(site.mint(text(b"seen by a person")))
 
     async def work(browser: Browser) -> str:
-        await browser.call("Emulation.setScriptExecutionDisabled", value=True)
+        await browser.forbid_scripts()
         cookie, _, value = anna.removeprefix("Cookie: ").partition("=")
         await browser.call("Network.setCookie", name=cookie, value=value, url=site.base)
         await browser.open(f"{site.base}/deposit")
@@ -344,4 +343,4 @@ def test_a_person_withdraws_without_a_script(site: Deployment, tmp_path: Path, a
         found: str = await browser.evaluate("document.querySelector('.typed').textContent")
         return found
 
-    assert run_browser(tmp_path, work) == "One.\nTwo."
+    assert run_browser(work) == "One.\nTwo."

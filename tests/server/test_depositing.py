@@ -367,7 +367,8 @@ def test_a_depositor_mints_in_a_browser(site: Deployment, tmp_path: Path, script
         raise AssertionError(there)
 
     async def deposit(browser: Browser) -> tuple[str, str, int]:
-        await browser.call("Emulation.setScriptExecutionDisabled", value=not script)
+        if not script:
+            await browser.forbid_scripts()
         await browser.set_width(320)
         await browser.open(f"{site.base}/deposit")
         set_token = f"document.getElementById('token').value = {secret!r};"
@@ -392,7 +393,7 @@ def test_a_depositor_mints_in_a_browser(site: Deployment, tmp_path: Path, script
         assert "desk=" not in cookies
         return shown, name, wide
 
-    shown, name, wide = run_browser(tmp_path / "browser", deposit)
+    shown, name, wide = run_browser(deposit)
     assert shown == document.name
     assert wide == 320
     assert site.get(f"/{name}", "Accept: */*").body == document.read_bytes()

@@ -133,7 +133,7 @@ def test_a_page_in_a_frame_has_no_head_and_foot(framed: Deployment) -> None:
     assert "sec-fetch-dest" in inside.headers["vary"]
 
 
-def test_the_first_tab_leads_to_the_content(framed: Deployment, tmp_path: Path) -> None:
+def test_the_first_tab_leads_to_the_content(framed: Deployment) -> None:
     """ "A mechanism is available to bypass blocks of content" (WCAG 2.2, 2.4.1); its target is at
     least 24 pixels high (2.5.8)."""
 
@@ -152,7 +152,7 @@ def test_the_first_tab_leads_to_the_content(framed: Deployment, tmp_path: Path) 
         logo = await browser.evaluate("document.querySelector('header img').naturalWidth")
         return [focused, small, logo]
 
-    assert run_browser(tmp_path, press_keys) == ["Skip to the content", [], 8]
+    assert run_browser(press_keys) == ["Skip to the content", [], 8]
 
 
 def test_scripts_of_others_are_as_their_authors_released_them() -> None:

@@ -147,7 +147,7 @@ def test_a_page_about_an_error_asks_nothing_for_programs(site: Deployment) -> No
     assert b"nearby" not in answer.body
 
 
-def test_the_pages_fit_into_a_phone(searched: Deployment, tmp_path: Path) -> None:
+def test_the_pages_fit_into_a_phone(searched: Deployment) -> None:
     async def measure(browser: Browser) -> dict[str, int]:
         await browser.set_width(320)
         found = {}
@@ -156,4 +156,4 @@ def test_the_pages_fit_into_a_phone(searched: Deployment, tmp_path: Path) -> Non
             found[path] = await browser.evaluate("document.documentElement.scrollWidth")
         return found
 
-    assert set(run_browser(tmp_path, measure).values()) == {320}
+    assert set(run_browser(measure).values()) == {320}

@@ -281,9 +281,7 @@ CODE = frozenset(("Accept", "OpenSeadragon"))
 
 
 @pytest.mark.parametrize("language", OTHERS)
-def test_scripts_speak_the_language_of_the_page(
-    site: Deployment, name: str, tmp_path: Path, language: str
-) -> None:
+def test_scripts_speak_the_language_of_the_page(site: Deployment, name: str, language: str) -> None:
     async def read_button(browser: Browser) -> str:
         fields = {"Accept-Language": language}
         await browser.call("Network.setExtraHTTPHeaders", headers=fields)
@@ -296,4 +294,4 @@ def test_scripts_speak_the_language_of_the_page(
         return str(found)
 
     words = {"de": "Kopieren", "da": "Kopiér"}
-    assert run_browser(tmp_path, read_button) == words[language]
+    assert run_browser(read_button) == words[language]

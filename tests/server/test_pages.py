@@ -7,7 +7,6 @@ import hashlib
 import json
 import py_compile
 import re
-from pathlib import Path
 from urllib.parse import urldefrag, urljoin
 
 import pytest
@@ -168,9 +167,7 @@ def test_a_redirect_links_to_the_page(site: Deployment, names: dict[str, str], n
 # -----------------------
 
 
-def test_no_page_scrolls_sideways_on_a_phone(
-    site: Deployment, names: dict[str, str], tmp_path: Path
-) -> None:
+def test_no_page_scrolls_sideways_on_a_phone(site: Deployment, names: dict[str, str]) -> None:
     """ "without requiring scrolling in two dimensions for … a width equivalent to 320 CSS pixels"
     (WCAG 2.2, 1.4.10)."""
     paths = [path for path, (_, body) in walk(site, names).items() if b"<footer>" in body]
@@ -186,11 +183,11 @@ def test_no_page_scrolls_sideways_on_a_phone(
                 wide[path] = width
         return wide
 
-    assert run_browser(tmp_path, measure_pages) == {}
+    assert run_browser(measure_pages) == {}
 
 
 def test_dark_mode_turns_inputs_and_passages_keep_their_spaces(
-    site: Deployment, names: dict[str, str], tmp_path: Path
+    site: Deployment, names: dict[str, str]
 ) -> None:
     """In a dark scheme an input is dark only if `color-scheme` says so (CSS Color Adjust 2.2)."""
     spaced = site.mint(text(b"two  spaces\r\n\r\n   and an indent"))
@@ -204,7 +201,7 @@ def test_dark_mode_turns_inputs_and_passages_keep_their_spaces(
         found: list[str] = await browser.evaluate(script)
         return found
 
-    scheme, passage = run_browser(tmp_path, read_style)
+    scheme, passage = run_browser(read_style)
     assert scheme == "light dark"
     assert passage.split("\n") == ["two  spaces", "", "   and an indent"]
 
@@ -215,9 +212,7 @@ def test_a_page_of_a_part_offers_the_part(site: Deployment, names: dict[str, str
     assert b"Get the document" not in page
 
 
-def test_a_fragment_leads_to_the_page_of_the_part(
-    site: Deployment, names: dict[str, str], tmp_path: Path
-) -> None:
+def test_a_fragment_leads_to_the_page_of_the_part(site: Deployment, names: dict[str, str]) -> None:
     """ruling: page-or-thing: "a citation pasted into a browser opens at the marked passage"."""
     letter = names["letter"]
     pasted = {
@@ -237,7 +232,7 @@ def test_a_fragment_leads_to_the_page_of_the_part(
         assert await browser.evaluate("document.querySelectorAll('body b').length") == 0
         return found
 
-    assert run_browser(tmp_path, open_pages) == pasted
+    assert run_browser(open_pages) == pasted
 
 
 def test_no_other_script_can_run(site: Deployment, names: dict[str, str]) -> None:

@@ -8,7 +8,6 @@ import re
 import struct
 import wave
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -176,9 +175,7 @@ def test_a_large_film_becomes_small_enough(site: Deployment) -> None:
     assert {one[1:] for one in list_frames(site.get(f"/{name}?play").body)} == {(640, 360)}
 
 
-def test_the_pages_play_it_in_a_browser(
-    site: Deployment, names: dict[str, str], tmp_path: Path
-) -> None:
+def test_the_pages_play_it_in_a_browser(site: Deployment, names: dict[str, str]) -> None:
     """Chromium plays neither AU nor AIFF, MPEG-1 or FFV1, but what the page offers instead."""
     kinds = {"au": "audio", "aiff": "audio", "mpeg": "video", "ffv1": "video"}
     targets = {
@@ -203,5 +200,5 @@ def test_the_pages_play_it_in_a_browser(
             )
         return found
 
-    found = run_browser(tmp_path, play_all)
+    found = run_browser(play_all)
     assert all(state >= 2 for state in found.values()), found  # HAVE_CURRENT_DATA

@@ -7,7 +7,6 @@ import hashlib
 import json
 import random
 import re
-from pathlib import Path
 from urllib.parse import quote
 
 import pytest
@@ -184,7 +183,7 @@ SELECT = """(async (start, stop) => {
 })"""
 
 
-def test_a_selection_in_a_browser_is_named(site: Deployment, mixed: str, tmp_path: Path) -> None:
+def test_a_selection_in_a_browser_is_named(site: Deployment, mixed: str) -> None:
     chance = random.Random(2026)
     ranges = [sorted(chance.sample(range(len(SHOWN) + 1), 2)) for _ in range(20)]
 
@@ -192,14 +191,14 @@ def test_a_selection_in_a_browser_is_named(site: Deployment, mixed: str, tmp_pat
         await browser.open(f"{site.base}/{mixed}?landing")
         return [await browser.evaluate(f"{SELECT}({one[0]}, {one[1]})") for one in ranges]
 
-    named = run_browser(tmp_path, select_ranges)
+    named = run_browser(select_ranges)
     for (start, stop), (name, note) in zip(ranges, named, strict=True):
         assert name == point(site, mixed, start, stop)["identifier"]
         plain = not re.search("[\u2400\u240c]", SHOWN[start:stop])
         assert note == ("✓ exactly what you selected" if plain else note)
 
 
-def test_a_name_can_be_copied(site: Deployment, mixed: str, tmp_path: Path) -> None:
+def test_a_name_can_be_copied(site: Deployment, mixed: str) -> None:
     async def press_copy(browser: Browser) -> str:
         await browser.open(f"{site.base}/{mixed}?landing")
         await browser.evaluate(
@@ -209,4 +208,4 @@ def test_a_name_can_be_copied(site: Deployment, mixed: str, tmp_path: Path) -> N
         await asyncio.sleep(0)
         return str(await browser.evaluate("window.copied"))
 
-    assert run_browser(tmp_path, press_copy) == str(parse(mixed))
+    assert run_browser(press_copy) == str(parse(mixed))

@@ -500,14 +500,14 @@ DRAG = """(async (x1, y1, x2, y2) => {
 })"""
 
 
-def drag(site: Deployment, place: Path, name: str, ways: list[tuple[float, ...]]) -> list[Any]:
+def drag(site: Deployment, name: str, ways: list[tuple[float, ...]]) -> list[Any]:
     """Drag the pointer over a preview, from one place to another, as parts of its size."""
 
     async def drag_all(browser: Browser) -> list[Any]:
         await browser.open(f"{site.base}/{name}?landing")
         return [await browser.evaluate(f"{DRAG}{one}") for one in ways]
 
-    return run_browser(place, drag_all)
+    return run_browser(drag_all)
 
 
 def draw_ways(seed: int, count: int) -> list[tuple[float, ...]]:
@@ -519,13 +519,12 @@ def draw_ways(seed: int, count: int) -> list[tuple[float, ...]]:
 def test_a_rectangle_is_drawn_outwards(
     site: Deployment,
     names: dict[str, str],
-    tmp_path: Path,
     name: str,
     width: int,
     height: int,
 ) -> None:
     ways = draw_ways(1997, 15)
-    for way, (identifier, note) in zip(ways, drag(site, tmp_path, names[name], ways), strict=True):
+    for way, (identifier, note) in zip(ways, drag(site, names[name], ways), strict=True):
         (x1, x2), (y1, y2) = sorted(way[::2]), sorted(way[1::2])
         sides = (x1 * width, y1 * height, x2 * width, y2 * height)
         expected = (
@@ -567,7 +566,6 @@ NAMED = """[document.querySelector(".pointed code")?.textContent,
 def test_a_rectangle_is_drawn_on_a_zoomed_picture(
     site: Deployment,
     names: dict[str, str],
-    tmp_path: Path,
     name: str,
     width: int,
     height: int,
@@ -606,7 +604,7 @@ def test_a_rectangle_is_drawn_on_a_zoomed_picture(
             done.append((seen, ways, found))
         return done
 
-    seen_in_browser = run_browser(tmp_path, draw_all)
+    seen_in_browser = run_browser(draw_all)
     for (x, y, across, down, *_), ways, (identifier, note) in seen_in_browser:
         sides = (
             sorted(x + one * across for one in ways[:2]),
@@ -631,12 +629,10 @@ def _read_rectangle(site: Deployment, name: str, identifier: str) -> str:
     return "rect=" + ",".join(page.xpath(f"//input[@name='{one}']/@value")[0] for one in sides)
 
 
-def test_a_span_is_dragged_over_a_waveform(
-    site: Deployment, names: dict[str, str], tmp_path: Path
-) -> None:
+def test_a_span_is_dragged_over_a_waveform(site: Deployment, names: dict[str, str]) -> None:
     length = 17_806.25  # milliseconds of the AU: 142,450 samples at 8,000 Hz
     ways = draw_ways(1993, 9)
-    for way, (identifier, note) in zip(ways, drag(site, tmp_path, names["au"], ways), strict=True):
+    for way, (identifier, note) in zip(ways, drag(site, names["au"], ways), strict=True):
         start, stop = sorted(way[::2])
         found = parse(identifier).fragment
         assert found is not None
@@ -650,10 +646,10 @@ def test_a_span_is_dragged_over_a_waveform(
 
 
 def test_a_span_is_dragged_from_row_to_row_of_a_contact_sheet(
-    site: Deployment, names: dict[str, str], tmp_path: Path
+    site: Deployment, names: dict[str, str]
 ) -> None:
     """Four rows, each a quarter of the film: from the first row into the third one."""
-    ((identifier, note),) = drag(site, tmp_path, names["mpeg"], [(0.5, 0.1, 0.25, 0.6)])
+    ((identifier, note),) = drag(site, names["mpeg"], [(0.5, 0.1, 0.25, 0.6)])
     page = read_page(site, f"/{names['mpeg']}?landing")
     stretch = float(page.xpath("//div[@class='panes']/*")[1].get("viewbox").split(" ")[0])
     start, stop = math.floor(stretch * 0.5), math.ceil(stretch * 2.25)
@@ -661,9 +657,7 @@ def test_a_span_is_dragged_from_row_to_row_of_a_contact_sheet(
     assert note == "✓ exactly what you drew"
 
 
-def test_numbers_words_and_rows_point_by_keyboard(
-    site: Deployment, names: dict[str, str], tmp_path: Path
-) -> None:
+def test_numbers_words_and_rows_point_by_keyboard(site: Deployment, names: dict[str, str]) -> None:
     async def use_pages(browser: Browser) -> list[str]:
         async def settle() -> str:
             for _ in range(300):
@@ -696,7 +690,7 @@ def test_numbers_words_and_rows_point_by_keyboard(
         seen.append(await settle())
         return seen
 
-    rectangle, row, words = run_browser(tmp_path, use_pages)
+    rectangle, row, words = run_browser(use_pages)
     assert rectangle.endswith("#rect=(11,20),(30,40)")
     assert row.endswith("#row=7")
     found = site.get("/" + words.replace("#", "%23") + "?bytes")
@@ -704,16 +698,14 @@ def test_numbers_words_and_rows_point_by_keyboard(
 
 
 @pytest.mark.parametrize("name", ["gif", "au", "mpeg", "pdf", "csv"])
-def test_no_page_is_wider_than_a_phone(
-    site: Deployment, names: dict[str, str], tmp_path: Path, name: str
-) -> None:
+def test_no_page_is_wider_than_a_phone(site: Deployment, names: dict[str, str], name: str) -> None:
     async def measure(browser: Browser) -> tuple[int, list[str]]:
         await browser.set_width(320)
         await browser.open(f"{site.base}/{names[name]}?landing")
         width = await browser.evaluate("document.documentElement.scrollWidth")
         return int(width), browser.requests
 
-    width, requests = run_browser(tmp_path, measure)
+    width, requests = run_browser(measure)
     assert width == 320
     assert [
         one for one in requests if not one.startswith((site.base, "data:", "about:blank"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from html import unescape
-from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
@@ -74,13 +73,13 @@ def test_a_part_beside_a_name_is_cited(site: Deployment) -> None:
     assert "0,3" in asked
 
 
-def test_a_script_shows_the_style_on_the_page(site: Deployment, name: str, tmp_path: Path) -> None:
+def test_a_script_shows_the_style_on_the_page(site: Deployment, name: str) -> None:
     async def choose(browser: Browser) -> tuple[str, str, int]:
         await browser.open(f"{site.base}/{name}?landing")
         before, after, entries = await browser.evaluate(CHOOSE)
         return before, after, entries
 
-    before, after, entries = run_browser(tmp_path, choose)
+    before, after, entries = run_browser(choose)
     assert before.startswith("Doe, J. (1997). ")
     assert re.match(r"\[1\] ?J\. Doe, ", after)
     assert entries == 2  # about:blank and the page, which was not left

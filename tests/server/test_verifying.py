@@ -37,29 +37,29 @@ def find_command(page: bytes) -> str:
     return unescape(found[1])
 
 
-def press_verify(site: Deployment, name: str, place: Path, *, before: str = "0") -> tuple[Any, ...]:
+def press_verify(site: Deployment, name: str, *, before: str = "0") -> tuple[Any, ...]:
     async def verify(browser: Browser) -> tuple[Any, ...]:
         await browser.open(f"{site.base}/{name}?landing")
         await browser.evaluate(before)
         told = await browser.evaluate(PRESS)
         return told, [one for one in browser.requests if not one.startswith(site.base)]
 
-    return run_browser(place, verify)
+    return run_browser(verify)
 
 
-def test_the_browser_verifies_a_document(site: Deployment, tmp_path: Path) -> None:
+def test_the_browser_verifies_a_document(site: Deployment) -> None:
     data = os.urandom(3_000_000)
     name = site.mint(text(data, "bin", "application/octet-stream"))
-    told, others = press_verify(site, name, tmp_path)
+    told, others = press_verify(site, name)
     assert told == "✓ 3\u202f000\u202f000 bytes received, with exactly this SHA-512."
     assert [one for one in others if not one.startswith("about:")] == []
 
 
-def test_the_browser_notices_another_digest(site: Deployment, tmp_path: Path) -> None:
+def test_the_browser_notices_another_digest(site: Deployment) -> None:
     """The digest is compared with that of the page, by a program that is not ours."""
     name = site.mint(text(b"one and one"))
     change = "document.querySelector('.verify').dataset.sha512 = '0'.repeat(128)"
-    told, _others = press_verify(site, name, tmp_path, before=change)
+    told, _others = press_verify(site, name, before=change)
     digest = hashlib.sha512(b"one and one").hexdigest()
     assert told == f"✗ Not the same: the SHA-512 of the bytes received is {digest}."
 
@@ -101,7 +101,7 @@ def test_only_the_worker_may_compile(tmp_path: Path) -> None:
     )
 
 
-def test_what_is_hidden_is_not_shown(site: Deployment, tmp_path: Path) -> None:
+def test_what_is_hidden_is_not_shown(site: Deployment) -> None:
     """HTML, 6.1: "the user agent should not render" it, whatever the style of its class."""
     name = site.mint(text(b"one and one"))
     script = """[...document.querySelectorAll('[hidden]')]
@@ -111,4 +111,4 @@ def test_what_is_hidden_is_not_shown(site: Deployment, tmp_path: Path) -> None:
         await browser.open(f"{site.base}/{name}?landing")
         return await browser.evaluate(script)
 
-    assert run_browser(tmp_path, measure) == []
+    assert run_browser(measure) == []

@@ -208,9 +208,7 @@ def test_nothing_is_shown_of_what_is_closed_or_withdrawn(site: Deployment) -> No
     problem(site.get(f"/{gone}?point=tag=0"), 410, "gone")
 
 
-def test_documents_have_an_origin_of_their_own_if_there_is_one(
-    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_documents_have_an_origin_of_their_own_if_there_is_one(tmp_path: Path) -> None:
     port = find_free_port()
     pages, content = f"http://127.0.0.1:{port}", f"http://localhost:{port}"
     settings: dict[str, Any] = {"port": port, "base_url": pages, "content_origin": content}
@@ -235,7 +233,7 @@ def test_documents_have_an_origin_of_their_own_if_there_is_one(
             await browser.evaluate("document.querySelector('u').click()", frame)
             return await wait_for_name(browser)
 
-        named = run_browser(tmp_path_factory.mktemp("browser"), click)
+        named = run_browser(click)
         assert named == ask_point(site, name, "tag=24")["identifier"]
 
 
@@ -289,7 +287,7 @@ def read_document(name: str) -> bytes:
 
 
 @pytest.mark.parametrize("name", ["hard", "features.html", "release-notes.html", "vrml.html"])
-def test_what_is_selected_in_a_frame_is_named(site: Deployment, tmp_path: Path, name: str) -> None:
+def test_what_is_selected_in_a_frame_is_named(site: Deployment, name: str) -> None:
     """The bytes that the server then gives, without their tags, are what was selected."""
     charset = "utf-8" if name == "hard" else "iso-8859-1"
     data = read_document(name)
@@ -311,7 +309,7 @@ def test_what_is_selected_in_a_frame_is_named(site: Deployment, tmp_path: Path, 
         return found
 
     exact = 0
-    for chosen, named, note in run_browser(tmp_path, select):
+    for chosen, named, note in run_browser(select):
         read = read_text(site.get(f"/{quote(named, safe=':/=,.')}?bytes").body, charset)
         if note.startswith("✓"):
             exact += 1
@@ -323,7 +321,7 @@ def test_what_is_selected_in_a_frame_is_named(site: Deployment, tmp_path: Path, 
 
 
 @pytest.mark.parametrize("name", ["hard", "features.html", "release-notes.html", "vrml.html"])
-def test_what_is_clicked_in_a_frame_is_named(site: Deployment, tmp_path: Path, name: str) -> None:
+def test_what_is_clicked_in_a_frame_is_named(site: Deployment, name: str) -> None:
     """The bytes that the server then gives begin with the element's own tag, and have its text."""
     charset = "utf-8" if name == "hard" else "iso-8859-1"
     data = read_document(name)
@@ -345,7 +343,7 @@ def test_what_is_clicked_in_a_frame_is_named(site: Deployment, tmp_path: Path, n
         return found
 
     starts = [found.start() for found in re.finditer(rb"<(?!!)/?[A-Za-z]", data)]
-    for tag, shown, named in run_browser(tmp_path, click):
+    for tag, shown, named in run_browser(click):
         part = site.get(f"/{quote(named, safe=':/=,.')}?bytes").body
         digest = ask_point(site, pid, f"tag={tag}")["sha512"]
         assert hashlib.sha512(part).hexdigest() == digest
@@ -358,9 +356,7 @@ def test_what_is_clicked_in_a_frame_is_named(site: Deployment, tmp_path: Path, n
         assert "".join(read.text_content().split()) == "".join(shown.split())
 
 
-def test_a_hostile_document_asks_for_nothing(
-    site: Deployment, tmp_path: Path, spy: tuple[str, list[str]]
-) -> None:
+def test_a_hostile_document_asks_for_nothing(site: Deployment, spy: tuple[str, list[str]]) -> None:
     address, asked = spy
     page = HOSTILE.format(spy=address).encode()
     name = site.mint(text(page, "html", "text/html", charset="utf-8"))
@@ -377,7 +373,7 @@ def test_a_hostile_document_asks_for_nothing(
         await wait_for_name(browser)
         return str(title), str(there), loaded
 
-    title, there, loaded = run_browser(tmp_path, look)
+    title, there, loaded = run_browser(look)
     assert asked == []
     assert (title, there) == (name, f"{site.base}/{name}?view")
     ours = [one for one in loaded if not one.startswith(("about:", f"{site.base}/assets/"))]
@@ -389,7 +385,7 @@ def test_a_hostile_document_asks_for_nothing(
     ["'x'", "[1, 2]", "[-1]", "[1.5]", "['0']", "[0, 1, 1, 1]", "{length: 1, 0: 0}", "[0]"],
 )
 def test_a_page_takes_only_numbers_of_its_own_frame(
-    site: Deployment, hard: str, tmp_path: Path, message: str
+    site: Deployment, hard: str, message: str
 ) -> None:
     """The last one is well formed, but it comes from the page itself."""
 
@@ -403,4 +399,4 @@ def test_a_page_takes_only_numbers_of_its_own_frame(
         await asyncio.sleep(0.3)
         return str(await browser.evaluate("document.getElementById('pointed').innerHTML"))
 
-    assert run_browser(tmp_path, post) == ""
+    assert run_browser(post) == ""
