@@ -220,6 +220,7 @@ def test_a_default_that_was_published_stays() -> None:
 def test_a_default_is_that_of_a_format_in_canonical_form() -> None:
     for token in pdi_defaults._MAJOR_TYPES:
         assert parse_pdi(f"pdi://a.us/1997/09/01/1.{token}.1").format == token
+        assert find_default_scheme(token)
 
 
 def test_which_formats_may_be_videos() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -267,6 +270,11 @@ def test_tokens_that_mean_nothing(fields: dict[str, object]) -> None:
     rights.check_shape(TOKEN)
     with pytest.raises(InvalidRequest):
         rights.check_shape(msgspec.structs.replace(TOKEN, **fields))
+
+
+def test_the_page_on_rights_names_every_operation() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "give-rights.md").read_text("utf-8")
+    assert set(OPERATIONS) <= set(re.findall(r"`([a-z]+)`", page))
 
 
 # looking after tokens

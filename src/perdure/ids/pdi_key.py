@@ -115,13 +115,16 @@ def read_resource_key(key: str) -> str:
     """
     series, _, rest = key.partition("/")
     day, has_uid, uid = rest.partition("/")
-    if len(day) == 8 and day.isdigit():  # a plain day, nearly always
-        text = f"pdi://{series}/{day[:4]}/{day[4:6]}/{day[6:]}/"
-    else:
-        text = "/".join((f"pdi://{series}", *_split_day(day), ""))
+    text = f"pdi://{series}/{_spell_day(day)}"
     if not has_uid:
         return text
     return text + (uid[1:] if uid[:1] == "~" else _decode_number(uid)[0] or uid)
+
+
+@lru_cache(maxsize=512)
+def _spell_day(day: str) -> str:
+    """Return the components of a day's key, each with a slash behind it. Cached: keys share days."""
+    return "/".join((*_split_day(day), ""))
 
 
 def _split_day(day: str) -> list[str]:
