@@ -223,6 +223,8 @@ def list_places(tree: ast.Module) -> list[ast.expr | ast.stmt]:
             return
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             return  # a docstring
+        if isinstance(node, ast.Subscript) and name_function(node.value) == "Literal":
+            return  # an annotation with a name
         if is_worded and isinstance(node, ast.Constant) and isinstance(node.value, str):
             return
         if isinstance(node, ast.Call):
@@ -234,6 +236,8 @@ def list_places(tree: ast.Module) -> list[ast.expr | ast.stmt]:
         for name, value in ast.iter_fields(node):
             if name in ("annotation", "returns", "decorator_list", "bases"):
                 continue
+            if isinstance(node, ast.keyword) and node.arg == "strict":
+                continue  # like an assertion: that zip's arguments have the same length
             if name == "keywords" and isinstance(node, ast.ClassDef):
                 continue  # how a value is made, not what it does
             for child in value if isinstance(value, list) else [value]:

@@ -34,6 +34,8 @@ def test_a_full_value() -> None:
     assert pdi.citation is not None
     assert pdi.citation.origin == "103"
     cited = pdi.citation.cited
+    assert pdi.cited == cited
+    assert cited.cited is None
     assert cited.fragment is not None
     assert cited.fragment.scheme == "rect"
     assert cited.fragment.positions == (("1", "2"), ("3", "4"))
@@ -228,6 +230,15 @@ def test_which_formats_may_be_videos() -> None:
     assert is_video("video+mp4")
     assert not is_video("audio+mpeg")
     assert not is_video("gif")
+
+
+def test_an_interval_may_be_empty() -> None:
+    """ruling: part-range: what is wrong behind an empty interval is not its order."""
+    whole = "pdi://a.us/1997/09/01/1.text.1#char=5,5"
+    assert str(parse_pdi(whole)) == whole
+    with pytest.raises(MalformedIdentifier) as refused:
+        parse_pdi(f"{whole}x")
+    assert refused.value.at == len(whole)
 
 
 @pytest.mark.parametrize(

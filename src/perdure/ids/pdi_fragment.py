@@ -73,8 +73,6 @@ class PdiFragment(msgspec.Struct, frozen=True, gc=False):
                 return _convert_interval(str(self.positions[0]), numbers)
             case "rect":
                 return ("rect", *numbers[:4], *(numbers[4:] or (0,)))
-            case "char" | "byte" | "elt":
-                return (self.scheme, *numbers)
             case _:
                 return (self.scheme, *self.positions)
 

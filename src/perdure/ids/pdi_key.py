@@ -123,7 +123,7 @@ def read_resource_key(key: str) -> str:
 
 @lru_cache(maxsize=512)
 def _spell_day(day: str) -> str:
-    """Return the components of a day's key, each with a slash behind it. Cached: keys share days."""
+    """Return the components of a day's key, each with a slash behind it. Cached."""
     return "/".join((*_split_day(day), ""))
 
 

@@ -12,13 +12,11 @@ def media_quality(accept: tuple[Preference, ...], media_type: str) -> float:
         return 1.0
     essence = strip_parameters(media_type)
     major = essence.partition("/")[0]
-    best, quality = -1, 0.0
+    qualities: dict[str, float] = {}
     for preference in accept:
-        asked = strip_parameters(preference.range)
-        specific = {essence: 2, f"{major}/*": 1, "*/*": 0}.get(asked, -1)
-        if specific > best:
-            best, quality = specific, preference.quality
-    return quality
+        qualities.setdefault(strip_parameters(preference.range), preference.quality)
+    ranges = (essence, f"{major}/*", "*/*")
+    return next((qualities[one] for one in ranges if one in qualities), 0.0)
 
 
 def language_quality(asked: tuple[Preference, ...], language: str) -> float:

@@ -53,7 +53,7 @@ class ReplayRules:
     def __init__(self) -> None:
         self._serials: dict[str, int] = {}
         self._gaps_until = ""
-        """The last day, such as `2026-11-24`, of which numbers may be missing."""
+        """The time, such as `2026-11-24T12:00:00Z`, up to whose day numbers may be missing."""
 
     def forget_serials(self) -> None:
         """Forget the counters, after changes that were not kept."""
@@ -61,7 +61,7 @@ class ReplayRules:
 
     def begin_epoch(self, epoch: Epoch, at: str) -> None:
         """Note an epoch, which may declare gaps up to the day of its beginning."""
-        self._gaps_until = "" if epoch.reason in _UNBROKEN else at[:10]
+        self._gaps_until = "" if epoch.reason in _UNBROKEN else at
         self._serials.clear()
 
     def check_new(self, change: Change, lines: Sequence[Line], last_serial: LastSerial) -> None:
