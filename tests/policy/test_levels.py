@@ -29,6 +29,7 @@ from perdure.model.records import (
 )
 from perdure.model.stored import decode_stored, encode_stored
 from perdure.policy import levels
+from perdure.policy.levels import is_resource_described
 from perdure.policy.showing import show_to_readers
 
 NAME = parse("pdi://oma.eop.gov.us/2026/11/21/1")
@@ -279,3 +280,9 @@ def test_a_corrected_document_has_one_description_by_both_of_its_names() -> None
         wide = replace(wide, versions=record.versions)
         for name in (text, csv):
             assert levels.describe_level(wide, levels.find_level(name)).year == "1990"
+
+
+def test_a_resource_is_described_by_a_description_or_by_names_and_values() -> None:
+    assert not is_resource_described(Record())
+    assert is_resource_described(Record(about=About(year="1997")))
+    assert is_resource_described(Record(metadata={"title": "Herons"}))

@@ -5,10 +5,11 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.conftest import sha512, text
+from tests.conftest import SERIES, sha512, text
 
 from perdure.errors import (
     Conflict,
@@ -18,6 +19,7 @@ from perdure.errors import (
     PerdureError,
     UnknownAuthority,
 )
+from perdure.errors.contents import UnknownCharset
 from perdure.ids import parse
 from perdure.ids.pdi import Pdi
 from perdure.model.commands import make_representation
@@ -325,3 +327,15 @@ def test_a_past_day_is_one_day_before_today() -> None:
     for other in ("1997/02/30", "", "yesterday"):
         with pytest.raises((MalformedIdentifier, InvalidRequest)):
             rules.check_past_day("oma.eop.gov.us", other, today)
+
+
+@pytest.mark.parametrize(("charset", "is_known"), [("utf-8", True), ("klingon", False)])
+def test_a_charset_is_one_that_is_registered(charset: str, is_known: bool) -> None:
+    """The registry is that of IANA, "Character Sets"."""
+    name = parse(f"pdi://{SERIES}/2026/11/21/1")
+    content = msgspec.structs.replace(text(b"x"), charset=charset)
+    if is_known:
+        assert rules.check_new_contents(name, (content,)) == (content,)
+    else:
+        with pytest.raises(UnknownCharset):
+            rules.check_new_contents(name, (content,))

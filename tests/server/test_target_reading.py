@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from perdure import testing
 from perdure.errors import InvalidRequest, MalformedIdentifier, UnknownScheme
 from perdure.ids import Identifier, parse
+from perdure.ids.name_set import read_set
 from perdure.ids.named_parts import join_part
 from perdure.ids.pdi import Pdi
 from perdure.reading.targets import (
@@ -21,6 +22,7 @@ from perdure.reading.targets import (
     read_question,
     read_target,
     spell_path,
+    spell_set_path,
     spell_uri,
 )
 from perdure.server.resource.operating import VERBS
@@ -217,6 +219,20 @@ def test_a_name_is_one_escaped_segment_of_a_path(written: str, name: str) -> Non
     assert read_target(f"/{written}?info".encode()).question == "info"
 
 
+@pytest.mark.parametrize(
+    ("written", "path"),
+    [
+        ("ark:99999/fk4*", "ark:99999/fk4*"),
+        ("urn:isbn:97801*", "urn:isbn:97801*"),
+        ("pdi://oma.eop.gov.us/1997/", "pdi://oma.eop.gov.us/1997/"),
+        ("hdl:1839/a#b*", "hdl:1839/a%23b*"),
+    ],
+)
+def test_a_set_of_names_is_spelled_in_a_path_as_its_names_are(written: str, path: str) -> None:
+    """A URI is written unchanged; the text of a handle is percent-escaped (RFC 3986 2.4)."""
+    assert spell_set_path(read_set(written)) == path
+
+
 def test_an_identifier_may_be_escaped_as_a_whole() -> None:
     assert str(read_identifier("urn%3Apdi%3A%2F%2Fa.us%2F1997%2F09%2F01%2F1.text.1")) == (
         "pdi://a.us/1997/09/01/1.text.1"
@@ -337,6 +353,11 @@ def test_a_question_mark_of_a_pdi_is_escaped_in_a_path() -> None:
     [
         ("urlappend=%2Fx", Question(append="/x")),
         ("nearest", Question(nearest=True)),
+        ("noredirect", Question(verb="info")),
+        ("index=3&index=x&index=12345678901", Question(indexes=(3,))),
+        ("type=URL&type=EMAIL", Question(types=("URL", "EMAIL"))),
+        ("ignore_aliases", Question(follow_aliases=False)),
+        ("region=EU-de", Question(region="EU-de")),
         ("limit=3", Question(limit=3)),
         ("cursor=a%20b", Question(cursor="a b")),
         ("part=page%3D2", Question(part="page=2")),

@@ -71,6 +71,17 @@ def test_altered_counts_the_words_that_are_kept(numbers: list[int], data: st.Dat
         assert [(one.cited, one.citing) for one in found.changes] == [(words[at], "other")]
 
 
+@given(st.integers(1, 5), st.integers(10, 60))
+def test_a_passage_without_its_first_words_begins_at_its_origin(missing: int, count: int) -> None:
+    """Most words of the cited text are then nearer to the beginning than the text has places."""
+    words = [f"w{number}" for number in range(count)]
+    citing = " ".join(words[missing:])
+    found = compare_words(citing, 0, 1, " ".join(words))
+    assert found is not None
+    assert (found.kept, found.total) == (count - missing, count)
+    assert (found.start, found.stop) == (0, len(citing))
+
+
 def test_a_long_omission_is_one_change() -> None:
     words = [f"w{number}" for number in range(5000)]
     citing = " ".join([*words[:1500], "[...]", *words[3000:]])

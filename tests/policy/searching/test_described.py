@@ -133,6 +133,22 @@ def test_a_level_has_its_own_words() -> None:
     assert (said.title, said.date) == ("Of the second", "1998")
 
 
+KINDS = ("Issued", "Available", "Created", "Collected", "Valid", "Copyrighted")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_date_of_a_document_is_that_of_the_best_kind(kind: str) -> None:
+    """The kinds of the DataCite schema that date a document itself, publication first."""
+    lesser = KINDS[KINDS.index(kind) :]
+    dates = tuple(
+        DescriptionDate(value=f"20{KINDS.index(one):02}", kind=one) for one in reversed(lesser)
+    )
+    said = describe_words(Record(about=About(dates=dates, year="1997")), Level())
+    assert said.date == f"20{KINDS.index(kind):02}"
+    withdrawn = (DescriptionDate(value="2026", kind="Withdrawn"),)
+    assert describe_words(Record(about=About(dates=withdrawn, year="1997")), Level()).date == "1997"
+
+
 def test_nothing_said_has_no_words() -> None:
     assert not describe_words(Record(), Level()).is_said
 

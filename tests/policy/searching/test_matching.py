@@ -148,5 +148,17 @@ def test_a_text_without_spaces_is_cut_anywhere() -> None:
     assert passage.stop - passage.start == 121
 
 
+@given(
+    st.lists(st.text("abc", min_size=1, max_size=9), max_size=40),
+    st.lists(st.text("abc", min_size=1, max_size=9), max_size=40),
+)
+def test_a_passage_begins_and_ends_between_words(before: list[str], after: list[str]) -> None:
+    """ "the passage around some folded places, which begins and ends between words" """
+    text = " ".join([*before, "one", *after])
+    (passage,) = choose_passages(SearchedText(text), parse_query("one").terms)
+    assert passage.start == 0 or text[passage.start - 1] == " "
+    assert passage.stop == len(text) or text[passage.stop] == " "
+
+
 def test_no_passage_without_a_hit() -> None:
     assert show("nothing of the kind", "other") == []

@@ -73,7 +73,8 @@ def test_verdicts(world: World, path: str, expected: LinkVerdict) -> None:
 
 
 def test_where_something_moved(world: World) -> None:
-    assert verdict(world, "/moved/7").moved_to == world.url("/page/7")
+    found = verdict(world, "/moved/7")
+    assert (found.moved_to, found.reason) == (world.url("/page/7"), "it moved permanently")
 
 
 def test_a_redirect_for_now_is_no_move(world: World) -> None:
