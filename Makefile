@@ -45,7 +45,7 @@ layers: $(VENV)/.development
 	$(BIN)/lint-imports
 
 coverage: $(VENV)/.development  ## branches of the pure core that its tests by example reach
-	$(BIN)/pytest -q --no-header -r fE -m "not hypothesis and not trial" $(CORE_TESTS) --cov
+	PYTHONHASHSEED=0 $(BIN)/pytest -q --no-header -r fE -n 2 --dist worksteal -m "not hypothesis and not trial" $(CORE_TESTS) --cov
 
 unit: $(VENV)/.development $(PEERS)/.installed $(PEERS)/OAI-PMH.xsd $(ORACLES)/.installed debian
 	PERDURE_CITEPROC=$(ORACLES) PERDURE_PARSE5=$(ORACLES) PYTHONHASHSEED=0 $(BIN)/pytest -n 2 --dist worksteal
