@@ -311,3 +311,29 @@ def test_a_backup_has_the_reports(open_desk: Desk, tmp_path: Path) -> None:
             closing(ReceivedCitations(copy)) as received,
         ):
             assert [one.target for one in received.list_reports()] == [NAME]
+
+
+def test_reports_of_several_writers_wait_for_each_other(desk: Desk) -> None:
+    """A report is read before it is written; SQLite fails at once if another writer commits."""
+    target = parse(str(desk.mint(text(b"a text")).identifier))
+    failures: list[Exception] = []
+
+    def report(writer: int) -> None:
+        try:
+            with closing(ReceivedCitations(desk.registry)) as received:
+                for number in range(25):
+                    address = f"https://{writer}.example/{number}"
+                    one = CitationReported(source=address, target=str(target), kind="webmention")
+                    received.add_report(one, target)
+                    received.add_report(one, target)
+        except Exception as error:
+            failures.append(error)
+
+    writers = [threading.Thread(target=report, args=(number,)) for number in range(3)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    assert failures == []
+    with closing(ReceivedCitations(desk.registry)) as received:
+        assert len(received.list_reports("waiting")) == 75

@@ -27,6 +27,7 @@ from perdure.errors.citing import NoSuchReport, ReportsTooMany
 from perdure.ids import Identifier
 from perdure.model.timestamps import format_timestamp
 from perdure.registry import Registry
+from perdure.upkeep.immediate import begin_immediately
 
 FILE = "received.sqlite"
 MOST_WAITING = 10_000
@@ -95,7 +96,7 @@ class ReceivedCitations:
         """
         source = report.source[:_LONGEST]
         host = _read_host(source)
-        with self._connection:
+        with begin_immediately(self._connection):
             query = "SELECT id, state FROM report WHERE source = ? AND target = ?"
             known = self._connection.execute(query, (source, str(target))).fetchone()
             if known is not None:
@@ -153,7 +154,7 @@ class ReceivedCitations:
 
     def decide_report(self, number: int, state: str, problem: str = "", title: str = "") -> None:
         """Accept or refuse a report, or let it wait for a decision. Raises NoSuchReport."""
-        with self._connection:
+        with begin_immediately(self._connection):
             self._require(number)
             self._set_state(number, state, problem)
             if title:
@@ -162,7 +163,7 @@ class ReceivedCitations:
 
     def delete_report(self, number: int) -> None:
         """Delete a report, whatever its state. Raises NoSuchReport."""
-        with self._connection:
+        with begin_immediately(self._connection):
             self._require(number)
             self._connection.execute("DELETE FROM report WHERE id = ?", (number,))
 

@@ -22,6 +22,7 @@ from perdure.errors.webhooks import NoSuchWebhook, SetHasRepresentations, Webhoo
 from perdure.fetching.targets import parse_target
 from perdure.ids.name_set import read_set
 from perdure.reading.harvest import HarvestPlace
+from perdure.upkeep.immediate import begin_immediately
 from perdure.upkeep.webhooks import messages
 
 FILE = "webhooks.sqlite"
@@ -107,7 +108,7 @@ class Subscriptions:
         if names is not None and names.has_representations:
             raise SetHasRepresentations(names=about)
         row = (parse_target(url).url, str(names or ""), messages.make_secret(), write_place(place))
-        with self._connection:
+        with begin_immediately(self._connection):
             if len(self.list_webhooks()) >= MOST:
                 raise WebhooksTooMany(identifier="", most=MOST)
             self._connection.execute(
@@ -117,7 +118,7 @@ class Subscriptions:
 
     def remove_webhook(self, id: int) -> None:
         """Remove a webhook with its message. Raises NoSuchWebhook."""
-        with self._connection:
+        with begin_immediately(self._connection):
             self.find_webhook(id)
             self._connection.execute("DELETE FROM webhook WHERE id = ?", (id,))
 
@@ -179,7 +180,7 @@ class Subscriptions:
     def _update(self, id: int, **fields: Any) -> None:
         names = ", ".join(f"{name} = ?" for name in fields)
         query = f"UPDATE webhook SET {names} WHERE id = ?"  # noqa: S608  (names from this module)
-        with self._connection:
+        with begin_immediately(self._connection):
             self._connection.execute(query, (*fields.values(), id))
 
 
