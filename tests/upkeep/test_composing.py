@@ -231,6 +231,13 @@ def test_includes_within_includes_are_filled_in(letter: Desk) -> None:
     assert "xi:include" not in made
 
 
+def test_the_hash_of_an_include_may_be_escaped(letter: Desk) -> None:
+    """composites.md: "XInclude forbids a `#` in `href`"."""
+    one = f'<a {XI}><xi:include href="{LETTER}%23char=0,4" parse="text"/></a>'
+    name = compose(letter, one, "text/xml")
+    assert f'<?perdure piece="{LETTER}#char=0,4"' in served(letter, name)
+
+
 def test_circles_and_towers_end(letter: Desk) -> None:
     letter.mint(make_content(b"<a/>", format="xml", media_type="text/xml"))
     circle = include(f"{TODAY}/2.xml")

@@ -141,7 +141,8 @@ def mint_composite(
 def _read_passage(registry: Registry, cited: str, line: int, *, with_text: bool) -> _Passage:
     """Read what a piece cites. Raises PieceUnusable."""
     try:
-        name = find_identifier(cited)
+        # an address in `href` of an include must not contain `#`
+        name = find_identifier(cited.replace("%23", "#", 1))
         if name is None:
             raise PieceUnnamed(cited=cited, line=line)
         resolved = registry.reading.resolve(Query(identifier=name, reader=_READER))
