@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.conftest import TODAY, Desk, text
 
-from perdure.errors import NoSuchVersion, NotFound, PartOutOfRange
+from perdure.errors import InvalidRequest, NoSuchVersion, NotFound, PartOutOfRange
 from perdure.errors.assertions import ConjunctionMalformed, RetractionForeign
 from perdure.ids import parse
 from perdure.model.assertions import MEDIA_TYPE, write_assertion
@@ -171,6 +171,9 @@ def test_pages_by_actor_and_motivation(letter: Desk) -> None:
         (f"{NAME}.text.2", NoSuchVersion),
         (f"{NAME}.text.1#char=3,99", PartOutOfRange),
         (f"{TODAY}/9.text.1@1={NAME}.text.1", NotFound),
+        (f"{NAME}.text.1@99={NAME}.text.1#char=0,3", PartOutOfRange),
+        (f"{NAME}.text.1@0={NAME}.text.1#char=0,99", PartOutOfRange),
+        (f"{NAME}.text.1@(0,0)={NAME}.text.1", InvalidRequest),
         ("pdi://oma.eop.gov.us/1999/*/*/1", NotFound),
     ],
 )

@@ -187,10 +187,13 @@ def check_retraction(registry: Registry, name: Identifier, by: str) -> None:
 
 
 def check_known(registry: Registry, target: Identifier, reader: Reader = LOCAL_READER) -> None:
-    """Raise an error if a name belongs to this registry, and names nothing that is known."""
+    """Raise an error if a name belongs to this registry, and names nothing that is known.
+
+    A citation names something if it has a verdict: its sides, its origin and its part exist.
+    """
     if target.is_citation:
         if is_kept_here(registry, target.whole):
-            registry.reading.resolve(Query(identifier=target, reader=reader))
+            registry.citations.check_citation(target, reader)  # whatever its verdict is
         return
     if not is_kept_here(registry, target):
         return
