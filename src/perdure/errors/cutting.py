@@ -63,13 +63,6 @@ class CitationUnverifiable(PartNotSupported):
         return f"request {quote(self.side)}"
 
 
-class CompleteFilm(PartNotSupported):
-    """A complete film is cited, whose number of frames is not known before they are decoded."""
-
-    def problem(self) -> str:
-        return f"only an interval of {quote(self.media_type)} can be compared with a citation"
-
-
 class CodingNotSupported(PartNotSupported):
     """The sound or the pictures are in a coding of which no part can be cut."""
 

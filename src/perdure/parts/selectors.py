@@ -592,12 +592,12 @@ class View(PartSelector, frozen=True):
 
 class Units(PartSelector, frozen=True):
     """The decoded units of a part, to compare them with others: the pixels of a rectangle, or the
-    digests of the frames of a scene. No fragment names them.
+    digests of the frames of a scene. A media fragment means a scene. No fragment names them.
     """
 
     reading = "units"
     conforms_to = PDI
-    part: Rect | Crop
+    part: Rect | Crop | Media
 
     def __str__(self) -> str:
         return f"units of {self.part}"

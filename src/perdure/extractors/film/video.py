@@ -18,6 +18,8 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+from msgspec import structs
+
 from perdure.errors import PartNotSupported, PartOutOfRange, Undecodable
 from perdure.errors.damage import FilmTruncated
 from perdure.errors.root import count_seconds
@@ -178,11 +180,11 @@ def _digest_frames(source: Source, selector: Units) -> Part:
             digests.append(hashlib.sha512(shot.picture.sample_bytes).digest())
             form = f"{shot.picture} {footage.frame_rate} Hz"
             ends = max(ends, shot.time + shot.length)
-        if not digests or not _is_reached(footage, scene, ends):
+        if not digests or (scene.strict and not _is_reached(footage, scene, ends)):
             raise _explain_missing(footage, scene)
     data = b"".join(digests)
     return Part(
-        selector=selector,
+        selector=structs.replace(selector, part=_clip_selector(scene, ends)),
         media_type="application/octet-stream",
         body=(data,),
         decoded=Decoded(form=form, sha512=hashlib.sha512(data).hexdigest()),

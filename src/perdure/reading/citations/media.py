@@ -1,7 +1,8 @@
 """Pictures, sound, film and bytes at an origin: the same extent, cut out of the citing document.
 
 How it works: the cited part is cut, or all of its document, and a part of the same extent is cut
-out of the citing document, at the origin. Pictures have a decoded form (ruling: part-digest): if
+out of the citing document, at the origin. A media fragment (`t=`, `xywh=`) means what it shows, as
+far as that exists. Pictures have a decoded form (ruling: part-digest): if
 forms and digests are equal, the verdict is `verbatim`. Otherwise, and for film, sound and bytes,
 the units are compared: pixels, digests of frames, samples, bytes. All of them are also looked for
 elsewhere in the document.
@@ -19,14 +20,13 @@ from typing import NamedTuple
 import msgspec
 
 from perdure.errors import OverBudget, PartNotSupported, PartOutOfRange
-from perdure.errors.cutting import CompleteFilm
 from perdure.errors.limits import ComparisonTooLong
 from perdure.errors.root import count_things
-from perdure.extractors.port import Source, iterate_body
+from perdure.extractors.port import Part, Source, iterate_body
 from perdure.extractors.sound.heads import read_head
 from perdure.model.verdicts import Comparison, Verdict
 from perdure.parts import ByteRange, Crop, Instant, Interval, Media, Rect, Selector, Units
-from perdure.parts.selectors import Time
+from perdure.parts.selectors import Area, Time
 from perdure.policy.quotations.units import compare_units, find_rectangle, find_run
 from perdure.reading.citations.origins import Medium, Origin, require_place
 from perdure.reading.citations.sides import NOTHING, Finding, Side, blame
@@ -35,6 +35,7 @@ from perdure.reading.extraction import PartExtraction
 _LONGEST = 64 << 20  # bytes that are compared in memory
 _ALL_SOUND = Media(time=Time(Fraction(0), None))
 _MILLISECONDS = 1000
+_PICTURES = frozenset(("video", "1"))  # tracks
 _DIGEST = 64  # bytes of the digest of a frame
 _ELSEWHERE = Comparison(verdict=Verdict.ELSEWHERE, likeness=Verdict.VERBATIM)
 
@@ -73,9 +74,7 @@ class _Units(NamedTuple):
 
 def _compare_pictures(parts: PartExtraction, citing: Side, origin: Origin, cited: Side) -> Finding:
     with blame(cited.identifier):
-        rect = cited.selector or _find_rectangle(parts, cited.source)
-        if not isinstance(rect, Rect):
-            raise PartNotSupported(media_type=cited.source.media_type, selector=str(rect))
+        rect = _find_cited_rectangle(parts, cited)
         theirs = _digest_part(parts, cited.source, rect)
     left, top = origin.number, origin.top
     width, height = rect.right - rect.left, rect.bottom - rect.top
@@ -92,6 +91,20 @@ def _compare_pictures(parts: PartExtraction, citing: Side, origin: Origin, cited
         same = Comparison(verdict=Verdict.VERBATIM, stop=width * height)
         return Finding(comparison=same, unit="pixel", part=here, extent=width * height)
     return _find_pixels(parts, citing, here, cited, rect, origin)
+
+
+def _find_cited_rectangle(parts: PartExtraction, cited: Side) -> Rect:
+    """Return the pixels that are cited, all of them for a complete image."""
+    match cited.selector:
+        case None:
+            return _find_rectangle(parts, cited.source)
+        case Rect() as rect:
+            return rect
+        case Media(time=None, area=Area(), tracks=(), id=None) as asked:
+            match parts.outline_part(cited.source, asked).selector:  # clipped, in pixels
+                case Media(area=Area("pixel", x, y, width, height)):
+                    return Rect(x, y, x + width, y + height)
+    raise PartNotSupported(media_type=cited.source.media_type, selector=str(cited.selector))
 
 
 def _find_pixels(
@@ -112,13 +125,8 @@ def _find_pixels(
     if corner is not None:
         left, top = corner
         there = Rect(left, top, left + width, top + height, here.frame)
-        return Finding(
-            comparison=_ELSEWHERE,
-            unit="pixel",
-            part=there,
-            extent=width * height,
-            moved=origin.spell_moved(left, top),
-        )
+        moved, extent = origin.spell_moved(left, top), width * height
+        return Finding(comparison=_ELSEWHERE, unit="pixel", part=there, extent=extent, moved=moved)
     if here.right > frame.right or here.bottom > frame.bottom:
         return Finding(comparison=NOTHING, unit="pixel")
     row, stride = width * size, frame.right * size
@@ -129,30 +137,54 @@ def _find_pixels(
     return _describe_altered(compare_units(data, theirs.data, size), "pixel", here)
 
 
+class _Scene(NamedTuple):
+    """Frames of a film that are cited, and when they are shown."""
+
+    time: Interval
+    frames: _Units
+    is_clipped: bool = False
+    """Whether they are all that the film has of what is cited, so that it may end there."""
+
+
 def _compare_film(parts: PartExtraction, citing: Side, origin: Origin, cited: Side) -> Finding:
     with blame(cited.identifier):
-        scene = cited.selector
-        if isinstance(scene, Interval):
-            scene = Crop(scene)
-        if not isinstance(scene, Crop):
-            raise CompleteFilm(media_type=cited.source.media_type, selector=str(scene or ""))
-        theirs = _read_units(parts, cited.source, scene)
-    start = Fraction(origin.number)
-    here = Crop(Interval(start, start + scene.time.end - scene.time.start))
+        scene = _read_scene(parts, cited)
+    theirs = scene.frames
+    start, lasts = Fraction(origin.number), scene.time.end - scene.time.start
+    here = Interval(start, start + lasts)
     with blame(citing.identifier):
         require_place(parts, citing.source, origin, Instant(start))
+        part = Media(time=Time(start, here.end)) if scene.is_clipped else Crop(here)
         try:
-            ours = _read_units(parts, citing.source, here)
+            ours = _read_units(parts, citing.source, part)
         except PartOutOfRange:
             ours = _Units(theirs.form, b"")
     comparison = NOTHING
     if ours.form == theirs.form:
         comparison = compare_units(ours.data, theirs.data, _DIGEST)
     if comparison.verdict is Verdict.VERBATIM and len(ours.data) == len(theirs.data):
-        return _describe_scene(comparison, here.time, len(theirs.data) // _DIGEST)
+        return _describe_scene(comparison, here, len(theirs.data) // _DIGEST)
     with blame(citing.identifier):
-        elsewhere = _find_scene(parts, citing.source, theirs, scene.time.end - scene.time.start)
-    return elsewhere or _describe_altered(comparison, "frame", here.time)
+        elsewhere = _find_scene(parts, citing.source, theirs, lasts)
+    return elsewhere or _describe_altered(comparison, "frame", here)
+
+
+def _read_scene(parts: PartExtraction, cited: Side) -> _Scene:
+    """Read the cited frames, all of them for a complete film."""
+    match cited.selector or Media():
+        case Interval() as time:
+            return _Scene(time, _read_units(parts, cited.source, Crop(time)))
+        case Crop() as crop:
+            return _Scene(crop.time, _read_units(parts, cited.source, crop))
+        case Media(time=time, area=area, tracks=tracks, id=None) if set(tracks) <= _PICTURES:
+            start = (time.start if time else None) or Fraction(0)
+            asked = Media(time=Time(start, time.end if time else None), area=area)
+            part, frames = _cut_units(parts, cited.source, asked)
+            match part.selector:  # clipped
+                case Units(part=Media(time=Time(end=Fraction() as end))):
+                    stop = Fraction(math.floor(end * _MILLISECONDS), _MILLISECONDS)
+                    return _Scene(Interval(start, stop), frames, is_clipped=True)
+    raise PartNotSupported(media_type=cited.source.media_type, selector=str(cited.selector))
 
 
 def _describe_scene(comparison: Comparison, there: Interval, frames: int) -> Finding:
@@ -212,11 +244,18 @@ def _digest_part(parts: PartExtraction, source: Source, selector: Selector) -> _
     return _Digest(part.decoded.form, part.decoded.sha512)
 
 
-def _read_units(parts: PartExtraction, source: Source, selector: Rect | Crop) -> _Units:
+def _read_units(parts: PartExtraction, source: Source, selector: Rect | Crop | Media) -> _Units:
+    return _cut_units(parts, source, selector)[1]
+
+
+def _cut_units(
+    parts: PartExtraction, source: Source, selector: Rect | Crop | Media
+) -> tuple[Part, _Units]:
+    """Return the units of a part, and the part that they are after clipping."""
     part = parts.cut_part(source, Units(selector))
     if part.length is None or part.length > _LONGEST or part.decoded is None:
         raise ComparisonTooLong(source=source.name, most=_LONGEST)
-    return _Units(part.decoded.form, b"".join(iterate_body(part.body, source)))
+    return part, _Units(part.decoded.form, b"".join(iterate_body(part.body, source)))
 
 
 def _find_frame(parts: PartExtraction, source: Source, frame: int) -> Rect:
@@ -330,12 +369,8 @@ def _compare_bytes(parts: PartExtraction, citing: Side, origin: Origin, cited: S
             raise ComparisonTooLong(source=source.name, most=_LONGEST)
         there = source.read_bytes().find(theirs) if theirs else -1
     if there >= 0:
-        comparison = Comparison(
-            verdict=Verdict.ELSEWHERE,
-            start=there,
-            stop=there + len(theirs),
-            likeness=Verdict.VERBATIM,
-        )
+        stop = there + len(theirs)
+        comparison = msgspec.structs.replace(_ELSEWHERE, start=there, stop=stop)
     return _describe_bytes(comparison, origin)
 
 
