@@ -12,10 +12,12 @@ import atexit
 import itertools
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -150,6 +152,7 @@ class Chromium:
             stderr=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             env=os.environ | {"HOME": str(place)},
+            start_new_session=True,
         )
         self.host = self.path = ""
         """Where it listens; empty if it did not start."""
@@ -163,6 +166,10 @@ class Chromium:
     def stop(self) -> None:
         self.process.terminate()
         self.process.wait()
+        with suppress(ProcessLookupError):  # its other processes may still write to the profile
+            for _ in range(_PATIENCE):
+                os.killpg(self.process.pid, signal.SIGKILL)
+                time.sleep(0.02)
         self._profile.cleanup()
 
 

@@ -229,7 +229,7 @@ class Visible(HTMLParser):
 
 PROPER = frozenset(
     (
-        *("BibTeX", "CSL-JSON", "ISO", "MLA", "PWID", "RFC", "RIS", "SHA-512", "TimeGate"),
+        *("APA", "BibTeX", "CSL-JSON", "ISO", "MLA", "PWID", "RFC", "RIS", "SHA-512", "TimeGate"),
         *("Atom", "OAI-PMH", "OpenSearch", "ResourceSync"),
         *("TimeMap", "URI", "URN", "ark", "doi", "http", "pdf", "pdi", "perdure", "sha512", "urn"),
     )
