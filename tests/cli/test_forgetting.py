@@ -6,7 +6,6 @@ from it is deleted".
 
 from __future__ import annotations
 
-import struct
 from collections import Counter
 from contextlib import closing
 from pathlib import Path
@@ -14,6 +13,7 @@ from pathlib import Path
 import apsw
 import pytest
 from tests.cli.conftest import Shell
+from tests.upkeep.test_passage_index import read_run
 
 SERIES = "oma.eop.gov.us"
 TEXT = f"the nightingale sang of hexameters, see pdi://{SERIES}/2026/11/21/1.text.1#char=0,4\n"
@@ -80,11 +80,9 @@ def test_no_fingerprint_is_left_as_soon_as_the_command_ends(
 
 
 def count_postings(root: Path) -> list[Counter[int]]:
-    """For each run, how many fingerprints each document has: the second of three numbers."""
-    found = []
-    for path in sorted((root / "followers/quotations").glob("*.run")):
-        data = path.read_bytes()[8 + 257 * 8 :]
-        found.append(Counter(document for _, document, _ in struct.iter_unpack("<III", data)))
+    """For each run, how many fingerprints each document has."""
+    paths = sorted((root / "followers/quotations").glob("*.run"))
+    found = [Counter(one for _, one, _ in read_run(path.read_bytes())) for path in paths]
     return [one for one in found if one]
 
 

@@ -104,12 +104,8 @@ def test_the_document_is_tried_first_if_browsers_play_its_type(
     name = site.mint(text(AU + media_type.encode(), "sound", media_type))
     page = site.get(f"/{name}?landing").body.decode()
     assert page.index(f'src="/{name}?bytes"') < page.index(f'src="/{name}?play"')
-    assert "?bytes" not in "".join(
-        site.get(f"/{names['au']}?landing")
-        .body.decode()
-        .partition("<audio")[2]
-        .partition("</audio")
-    )
+    other = site.get(f"/{names['au']}?landing").body.decode()
+    assert "?bytes" not in other.partition("<audio")[2].partition("</audio")[0]
 
 
 def test_a_part_of_a_sound_is_played(site: Deployment, names: dict[str, str]) -> None:
