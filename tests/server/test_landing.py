@@ -135,6 +135,7 @@ def test_the_head_has_the_links_of_the_page_itself(site: Deployment, letter: str
     assert ("linkset", f"{name}?linkset") in links
     assert {rel for rel, _ in links} <= {
         *("cite-as", "type", "author", "license", "collection", "describedby", "linkset"),
+        "alternate",  # oEmbed
         *("latest-version", "predecessor-version", "successor-version", "version-history"),
         *("stylesheet", "icon", "search", "canonical", "schema.DC"),
     }

@@ -32,7 +32,7 @@ PRESS = """(async () => {
 
 
 def find_command(page: bytes) -> str:
-    found = re.search(r'<code class="command"[^>]*>([^<]*)</code>', page.decode())
+    found = re.search(r'<code class="command"[^>]*>([^<]*sha512sum[^<]*)</code>', page.decode())
     assert found is not None
     return unescape(found[1])
 

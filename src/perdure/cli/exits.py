@@ -28,6 +28,7 @@ from perdure.errors.delegations import (
 )
 from perdure.errors.invalid import ContentNotSupported
 from perdure.errors.lookup import CitationGone, CitationNotFound
+from perdure.errors.requests import UnknownEmbedFormat
 
 FINDINGS = 1
 """The command did its work and found problems: bad lines, corrupt bytes, duplicates."""
@@ -59,6 +60,7 @@ CODES: dict[type[PerdureError], int] = {
     errors.MalformedPart: 3,
     errors.InvalidRequest: 4,
     ContentNotSupported: 4,
+    UnknownEmbedFormat: 4,
     errors.BadSettings: 5,
     errors.NotFound: 10,
     AnsweredElsewhere: 10,

@@ -40,6 +40,14 @@ class UnknownPreview(UnknownChoice):
     rule = "docs/reference/landing-pages.md"
 
 
+class UnknownEmbedFormat(UnknownChoice):
+    """An oEmbed client asks for another format than JSON or XML."""
+
+    code = "format-not-implemented"
+    kind = "format"
+    rule = "oEmbed 1.0, section 2.3"
+
+
 class MalformedPlace(UnknownChoice):
     """The query of the address points at a place that has the wrong form."""
 

@@ -23,6 +23,8 @@ A request is about a page of the server or about an identifier; identifiers have
     GET HEAD  /timegate/<uri>                                   memento.find_memento
     GET HEAD  /timemap/<form>/<uri>                             capture_calendar.list_captures
     GET HEAD  /replay/<time>/<uri>                              replay.replay_capture
+    GET HEAD  /oembed?url=<address>                             embedding.answer_oembed
+    GET HEAD  /embed?url=<address>                              embedding.show_embedded
     GET HEAD  /robots.txt                                       sitemaps.show_robots
     GET HEAD  /sitemap.xml                                      sitemaps.show_sitemap
     GET HEAD  /.well-known/resourcesync                         sitemaps.show_capabilities

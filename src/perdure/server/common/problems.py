@@ -26,7 +26,7 @@ from perdure.errors.delegations import (
 )
 from perdure.errors.describing import UnknownMetadataType
 from perdure.errors.lookup import CitationGone, CitationNotFound
-from perdure.errors.requests import BodyEncoded
+from perdure.errors.requests import BodyEncoded, UnknownEmbedFormat
 from perdure.errors.root import count_things
 from perdure.ids import LONGEST, Identifier, find_meant
 from perdure.model.queries import Gone
@@ -49,6 +49,7 @@ STATUS: dict[type[PerdureError], HTTPStatus] = {
     errors.UnknownScheme: HTTPStatus.BAD_REQUEST,
     errors.MalformedPart: HTTPStatus.BAD_REQUEST,
     errors.InvalidRequest: HTTPStatus.BAD_REQUEST,
+    UnknownEmbedFormat: HTTPStatus.NOT_IMPLEMENTED,
     errors.ContentNotSupported: HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
     errors.InvalidMetadata: HTTPStatus.UNPROCESSABLE_ENTITY,
     errors.BadSettings: HTTPStatus.INTERNAL_SERVER_ERROR,

@@ -52,6 +52,7 @@ from perdure.server.common.service import Service
 from perdure.server.pages.trail import Trail, find_page, make_trail
 from perdure.server.resource import (
     describing,
+    embedding,
     facts,
     playing,
     previews,
@@ -103,11 +104,7 @@ async def show_landing_page(
         request.frame,
         "landing.html",
         record=shown,
-        trail=_list_steps(resolved),
-        is_part=resolved.inside is not None,
         part_address=part_address,
-        title=_strip_directions(what.about.title) or shown["identifier"],
-        named=bool(what.about.title),
         facts=facts.list_facts(what.about),
         abstract=facts.list_abstracts(what.about),
         inherited=facts.find_inherited(resolved.whole, record, resolved.level),
@@ -121,6 +118,7 @@ async def show_landing_page(
         later=next((row.href for row in rows if row.rel == "latest-version"), ""),
         quotable=_find_quotable_url(shown, record) if passage is None else "",
         changed=facts.list_changed_content(identifier, record, findings)[:_LONGEST],
+        **_show_name(resolved, what, request.base_url, is_gone=gone is not None),
         **_link_questions(what.url, is_held=shown["status"] == "held", is_gone=gone is not None),
         **_shorten_lists(shown, findings),
         **_show_citation(citation, f"/{asking.spell_resolved(resolved)}", request.frame.language),
@@ -157,6 +155,31 @@ def _show_citation(citation: str, path: str, language: str) -> dict[str, Any]:
     """The citation, and the form that changes its style."""
     form = style_choice.make_style_form(path, language)
     return {"citation": _strip_directions(citation), "cite_form": form}
+
+
+def _show_name(
+    resolved: Resolved, what: DescribedResource, base: str, *, is_gone: bool
+) -> dict[str, Any]:
+    """The title of the page, where it belongs, and how others use it."""
+    title = _strip_directions(what.about.title) or str(resolved.identifier)
+    return {
+        "title": title,
+        "named": bool(what.about.title),
+        "trail": _list_steps(resolved),
+        "is_part": resolved.inside is not None,
+        "uses": None if is_gone else _list_uses(title, what.url, base),
+    }
+
+
+def _list_uses(title: str, url: str, base: str) -> dict[str, Any]:
+    """The pieces of HTML and text that writers paste into their pages."""
+    links = embedding.link_embedding(base, url.removeprefix(f"{base}/"))
+    return {
+        "html": str(Markup('<a href="{}">{}</a>').format(url, title)),
+        "text": f"{title}, {url}",
+        "frame": embedding.write_frame(links["embed"], title),
+        "links": links,
+    }
 
 
 def _shorten_lists(shown: dict[str, Any], findings: dict[str, LinkFinding]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from perdure.server.common.metrics import CONTENT_TYPE as METRICS
 from perdure.server.pages import about, documentation, own
 from perdure.server.pages.languages import LANGUAGES
 from perdure.server.routes.archived import ARCHIVED
+from perdure.server.routes.embedding import EMBEDDING
 from perdure.server.routes.harvesting import HARVESTING
 from perdure.server.routes.model import (
     ANYTHING,
@@ -426,4 +427,4 @@ IIIF = (
     ),
 )
 
-PAGES = (*OWN, *INFORMATION, *THTTP, *IIIF, *ARCHIVED, *HARVESTING, *WELL_KNOWN)
+PAGES = (*OWN, *INFORMATION, *THTTP, *IIIF, *ARCHIVED, *EMBEDDING, *HARVESTING, *WELL_KNOWN)
