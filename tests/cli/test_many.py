@@ -157,3 +157,28 @@ def test_many_are_withdrawn_only_with_apply(shell: Shell, names: list[str]) -> N
     assert "2 names withdrawn, 0 names refused" in done.stderr
     shell.run("get", names[0], code=16)
     assert shell.run("get", names[2]).stdout == "text 2"
+
+
+def test_who_withdraws_many_names_is_told_what_contains_them(
+    shell: Shell, names: list[str], place: Path
+) -> None:
+    """Ruling tombstone-silence: "documents held here that contain a copy … are listed to the
+    withdrawer and keep their bytes"."""
+    (place / "same.txt").write_text("text 1")
+    (same,) = shell.lines("mint", "--series", SERIES, str(place / "same.txt"))
+    (place / "page.html").write_text(f'<!doctype html><q cite="{names[0]}#char=0,4"></q>')
+    (page,) = shell.lines("compose", "page.html", "--series", SERIES)
+    composite = page.rsplit(".", 2)[0]
+    resources = [name.rsplit(".", 2)[0] for name in names]
+    Path("names.txt").write_text("\n".join(resources[:2]))
+    told = shell.run("withdraw", "@names.txt", "--reason", "x", "--apply").stderr
+    assert f"{composite} is about it, or contains it" in told
+    assert f"the same bytes are still held as {same}" in told
+    (place / "page.html").write_text(f'<!doctype html><q cite="{names[2]}#char=0,4"></q>')
+    (page,) = shell.lines("compose", "page.html", "--series", SERIES)
+    Path("names.txt").write_text(resources[2])
+    lines = shell.lines("withdraw", "@names.txt", "--reason", "x", "--apply", "--json")
+    assert json.loads(lines[0]) == {
+        "identifier": resources[2],
+        "written_about": [page.rsplit(".", 2)[0]],
+    }

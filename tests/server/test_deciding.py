@@ -20,6 +20,7 @@ from perdure.ids import parse
 from perdure.model.commands import Erase
 from perdure.registry import initialise
 from perdure.upkeep.citations.received import CitationReported, ReceivedCitations
+from perdure.upkeep.composing import compose_document, mint_composite
 
 HTML = "Accept: text/html"
 WITHDRAW, TOKENS, PROPOSALS = "/desk/withdraw", "/desk/tokens", "/desk/proposals"
@@ -65,6 +66,31 @@ def decide(site: Deployment, cookie: str, name: str, act: str, **more: str) -> A
 
 # withdrawals  # ruling: two-persons
 # -----------
+
+
+def test_what_contains_a_copy_is_told_before_and_after(
+    site: Deployment, anna: str, bert: str
+) -> None:
+    """Ruling tombstone-silence: "documents held here that contain a copy … are listed to the
+    withdrawer and keep their bytes"."""
+    source = site.mint(text(b"what a witness saw"))
+    quoted = f'<!doctype html><q cite="{source}#char=0,4"></q>'.encode()
+    composed = compose_document(site.registry, quoted, "text/html")
+    composite = resource(mint_composite(site.registry, composed, SERIES).identifier)
+    same = site.mint(text(b"what a witness saw"))
+    name = resource(source)
+    for cookie in (anna, bert):
+        page = site.get(find_page(name), HTML, cookie).body.decode()
+        assert composite in page
+        assert same in page
+        assert source not in page
+    decide(site, anna, name, "withdraw", reason="x")
+    answer = decide(site, bert, name, "confirm")
+    assert (answer.status, answer.headers["location"]) == (303, find_page(name))
+    page = site.get(find_page(name), HTML, bert).body.decode()
+    assert "These are still served" in page
+    assert composite in page
+    assert source not in page
 
 
 def test_one_proposes_and_another_confirms(site: Deployment, anna: str, bert: str) -> None:

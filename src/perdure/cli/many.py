@@ -95,7 +95,11 @@ def withdraw_many(
 
 
 def execute_many(registry: Registry, commands: Iterator[Command], act: str) -> None:
-    """Carry out commands in turns, and print how many were. Exits with 1 if one was refused."""
+    """Carry out commands in turns, and print how many were.
+
+    Of a withdrawal, it also prints which documents contain a copy, or are about it. Exits with 1 if
+    one was refused.
+    """
     from perdure.upkeep.changing_many import execute_turns
 
     done = refused = 0
@@ -104,12 +108,26 @@ def execute_many(registry: Registry, commands: Iterator[Command], act: str) -> N
             refused += 1
         else:
             done += 1
+            _note_remaining(answer)
     here().print_summary(
         {act: done, "refused": refused},
         f"{count_things(done, 'name')} {act}, {count_things(refused, 'name')} refused",
     )
     if refused:
         click.get_current_context().exit(exits.FINDINGS)
+
+
+def _note_remaining(answer: object) -> None:
+    """Report what a withdrawal leaves as it is."""
+    from perdure.cli.receipts import note_remaining
+    from perdure.model.commands import Receipt
+
+    if not isinstance(answer, Receipt) or not (answer.copies or answer.written_about):
+        return
+    if here().as_json:
+        here().print_answer({"identifier": answer.identifier} | answer.remarks, "")
+    else:
+        note_remaining(answer)
 
 
 def _print_error(command: Command, answer: object) -> PerdureError | None:

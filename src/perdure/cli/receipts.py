@@ -40,12 +40,7 @@ def print_receipt(receipt: Receipt, advice: Sequence[Advice] = ()) -> None:
         )
     for name in receipt.left_behind:
         place.print_note(f"{name} has no new version: commit this format with the same --version")
-    for name in receipt.copies:
-        place.print_note(f"the same bytes are still held as {name}")
-    for name in receipt.written_about:
-        place.print_note(f"{name} is about it, or contains it, and is still served")
-    if receipt.is_list_cut:
-        place.print_note("there are more of them than these lists name")
+    note_remaining(receipt)
     if receipt.dropped:
         place.print_note(f"not kept: {', '.join(receipt.dropped)}")
     if receipt.undescribed:
@@ -57,3 +52,14 @@ def print_receipt(receipt: Receipt, advice: Sequence[Advice] = ()) -> None:
         place.print_note(f"{name} finds these bytes, too")
     for one in advice:
         place.print_note(f"advice: {one.text} ({one.rule})")
+
+
+def note_remaining(receipt: Receipt) -> None:
+    """Print which copies of what was withdrawn, and documents about it, are still served."""
+    place = here()
+    for name in receipt.copies:
+        place.print_note(f"the same bytes are still held as {name}")
+    for name in receipt.written_about:
+        place.print_note(f"{name} is about it, or contains it, and is still served")
+    if receipt.is_list_cut:
+        place.print_note("there are more of them than these lists name")

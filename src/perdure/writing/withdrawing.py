@@ -11,9 +11,8 @@ with the act `erase` informs mirrors.  # ruling: tombstone-silence
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import chain, islice
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -21,14 +20,14 @@ from msgspec.structs import replace
 from perdure.archives.port import CaptureBlanking
 from perdure.errors import StorageFailed, Unavailable
 from perdure.errors.unavailable import ErasureUnfinished
-from perdure.ids import Identifier, parse
+from perdure.ids import Identifier
 from perdure.ids.pwid import Pwid
 from perdure.model.commands import Answer, Command, Erase, Outcome, Receipt, Refuse, Withdraw
-from perdure.model.records import Proposal, Record, Representation, Tombstone
+from perdure.model.records import Proposal, Record, Tombstone
 from perdure.model.references import list_references
-from perdure.model.target_references import TargetUse
 from perdure.policy import erasing, naming, proposals, rules
 from perdure.policy.erasing import Erasable, Erasure
+from perdure.policy.remaining import list_remaining, list_representations
 from perdure.policy.showing import find_withdrawal
 from perdure.settings import Settings
 from perdure.storage.byte_ports import Blanking, Bytes
@@ -36,10 +35,6 @@ from perdure.storage.reference_hashes import reference_hash
 from perdure.writing.capture_erasing import NO_CAPTURES, CaptureErasing, Plan
 from perdure.writing.ledger import Ledger
 from perdure.writing.silencing import DeleteIndexes, Silencing, SilencingQueue, digest_rest
-
-_MOST_LISTED = 1000
-"""Names in each list of a receipt: other commands wait while they are looked for."""
-_MOST_SOUGHT = 2 * _MOST_LISTED  # records with a reference, some of which were withdrawn
 
 WITHDRAW, ERASE = "withdraw", "erase"
 """Acts of changes."""
@@ -156,8 +151,7 @@ class Withdrawing:
         )
         if first is None and persons > 1:
             return self._propose(identifier, record, version, command)
-        copies = tuple(islice(self._list_copies(identifier, buried, version), _MOST_LISTED + 1))
-        about = tuple(islice(self._list_written_about(identifier, version), _MOST_LISTED + 1))
+        remaining = list_remaining(self._ledger, identifier, buried, version)
         changed = replace(buried, proposal=None)
         if isinstance(command, Erase):
             receipt = self._erase(
@@ -168,9 +162,9 @@ class Withdrawing:
             receipt = self._revise(identifier, record, changed, version, (WITHDRAW, command.by))
         return replace(
             receipt,
-            copies=copies[:_MOST_LISTED],
-            written_about=about[:_MOST_LISTED],
-            is_list_cut=max(len(copies), len(about)) > _MOST_LISTED,
+            copies=remaining.copies,
+            written_about=remaining.written_about,
+            is_list_cut=remaining.is_cut,
         )
 
     def _propose(
@@ -209,7 +203,7 @@ class Withdrawing:
         if tombstone is not None:
             self._ledger.log_tombstone(identifier, tombstone, version)
         is_capture = self._withhold_captures(identifier, changed)
-        digests = tuple(one.sha512 for _, one in _list_withdrawn(record, version))
+        digests = tuple(one.sha512 for _, one in list_representations(record, version))
         is_described = bool(record.about or record.narrower or record.metadata or record.values)
         if digests or captures or is_capture or is_described:
             self._queue.add(
@@ -344,34 +338,6 @@ class Withdrawing:
             withheld.add(one)
         return True
 
-    def _list_copies(
-        self, identifier: Identifier, record: Record, version: int | None
-    ) -> Iterator[str]:
-        """The names under which the same bytes are still held, or some of very many."""
-        journal = self._ledger.journal
-        for digest in dict.fromkeys(one.sha512 for _, one in _list_withdrawn(record, version)):
-            for key in journal.find_referring(f"sha512:{digest}", limit=_MOST_SOUGHT):
-                other = record if key == identifier.key else journal.find_record(key)
-                if other is None or other.tombstone:
-                    continue
-                name = naming.identify_record(key, other)
-                for one in other.versions:
-                    for held in one.representations if one.tombstone is None else ():
-                        if held.sha512 == digest:
-                            yield str(naming.qualify_identifier(name, one.number, held.format))
-
-    def _list_written_about(self, identifier: Identifier, version: int | None) -> Iterator[str]:
-        """The documents about what is withdrawn that are still served, or some of very many."""
-        find = partial(self._ledger.find_referring, limit=_MOST_SOUGHT)
-        references = (f"{kind}:{identifier.key}" for kind in TargetUse)
-        for key in chain.from_iterable(map(find, references)):
-            record = self._ledger.find_record(key)
-            if record is None or record.tombstone or key == identifier.key:
-                continue
-            targets = (one for one in map(parse, record.targets) if one.key == identifier.key)
-            if any(version is None or one.version in (None, version) for one in targets):
-                yield str(naming.identify_record(key, record))
-
 
 def _name_act(command: Withdraw) -> str:
     return ERASE if isinstance(command, Erase) else WITHDRAW
@@ -386,10 +352,3 @@ def _find_tombstone(record: Record, version: int | None) -> Tombstone | None:
     """The tombstone of a version, or of the whole, to write beside the bytes."""
     held = record.version(version) if version is not None else None
     return held.tombstone if held else record.tombstone
-
-
-def _list_withdrawn(record: Record, version: int | None) -> Iterator[tuple[int, Representation]]:
-    """The representations of a version, or of all versions."""
-    for one in record.versions:
-        if version in (None, one.number):
-            yield from ((one.number, held) for held in one.representations)

@@ -6,6 +6,7 @@
 How it works: the form makes the same commands as `POST /<identifier>?withdraw` and `?refuse`. If a
 withdrawal needs two persons, the first request is a proposal. The second person reads its reason
 and confirms it; the form repeats the reason word for word.  # ruling: two-persons
+The page lists the documents that contain a copy, or are about what is withdrawn, before and after.
 
 What must stay true: the form names the revision that its reader has seen, so nothing is withdrawn
 or confirmed that was changed meanwhile.
@@ -23,6 +24,7 @@ from perdure.model.commands import Command, Erase, Outcome, Refuse, Withdraw
 from perdure.model.parameters import Parameters
 from perdure.model.records import Proposal, Record, Token
 from perdure.policy.proposals import find_standing
+from perdure.policy.remaining import list_remaining
 from perdure.policy.showing import find_withdrawal
 from perdure.policy.versions import list_versions
 from perdure.reading.targets import read_identifier
@@ -54,17 +56,21 @@ async def withdraw_document(service: Service, request: Request) -> Answer:
     auth.check_right(service, token, "withdraw", name)
     standing = find_standing(record, auth.current_time(service))
     if request.method != "POST":
-        return _show(service, request, token, name, record, standing)
+        return await _show(service, request, token, name, record, standing, typed=form)
     try:
         command = _make_command(token, name, form, standing)
         if isinstance(command, Erase):
             auth.check_right(service, token, "erase", name)
         receipt = await service.submit_command(command, token.name)
     except PerdureError as error:
-        return _show(service, request, token, name, record, standing, error, form)
+        return await _show(service, request, token, name, record, standing, error, form)
     service.metrics.count_write(type(command).__name__.lower(), receipt.outcome)
     if receipt.outcome is Outcome.PROPOSED or isinstance(command, Refuse):
         return lead_to(f"{PLACE}?of={quote(str(name), safe='')}")
+    if receipt.copies or receipt.written_about:
+        version = getattr(command, "version", None)
+        chosen = f"&version={version}" if version else ""
+        return lead_to(f"{PLACE}?of={quote(str(name), safe='')}{chosen}")
     return lead_to(find_page_of(str(name)))
 
 
@@ -115,6 +121,12 @@ def _read_lines(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
+def _read_version(form: Parameters | None) -> int | None:
+    """The version that a form is about, or None for all."""
+    text = (form.get("version") or "") if form else ""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _LONGEST_NUMBER else None
+
+
 def _read_number(form: Parameters, field: str) -> int:
     text = form.get(field) or ""
     if not text.isascii() or not text.isdigit() or len(text) > _LONGEST_NUMBER:
@@ -122,7 +134,7 @@ def _read_number(form: Parameters, field: str) -> int:
     return int(text)
 
 
-def _show(
+async def _show(
     service: Service,
     request: Request,
     token: Token,
@@ -132,8 +144,11 @@ def _show(
     error: PerdureError | None = None,
     typed: Parameters | None = None,
 ) -> Answer:
-    """Show the form; after an error, with what was typed."""
+    """Show the form, or that it was withdrawn; after an error, with what was typed."""
     gone = {one.number for one in record.versions if one.tombstone is not None}
+    version = standing.version if standing else _read_version(typed)
+    records = service.listings.records
+    remaining = await service.run_cutter(list_remaining, records, name, record, version)
     return show_desk_page(
         request,
         token,
@@ -147,6 +162,9 @@ def _show(
         persons=service.settings.withdrawal_persons,
         standing=standing,
         is_own=standing is not None and standing.by == token.name,
+        copies=[(one, find_page_of(one)) for one in remaining.copies],
+        about=[(one, find_page_of(one)) for one in remaining.written_about],
+        is_cut=remaining.is_cut,
         error=str(error) if error else "",
         typed=typed or {},
     )
