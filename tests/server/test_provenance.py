@@ -68,6 +68,40 @@ def test_a_withdrawn_source_shows_its_tombstone(
     assert site.get(f"/{composite}?provenance").status == 410
 
 
+def test_the_landing_page_shows_the_pieces(site: Deployment, source: str) -> None:
+    """Issue 17, D: "where a piece was withdrawn later, `?provenance` and the page show its
+    tombstone"."""
+    other = site.mint(text(b"a second letter"))
+    page = f'<!doctype html><q cite="{source}#char=3,7"></q><q cite="{other}#char=2,8"></q>'
+    composite = compose(site, page)
+    shown = site.get(f"/{resource(composite)}?landing")
+    before = shown.body.decode().partition('id="pieces"')[2].partition("</section>")[0]
+    assert before.count("<strong>verbatim</strong>") == 2
+    assert f"{source}#char=3,7" in before
+    assert f"/{resource(composite)}?provenance" in before
+    site.do(Withdraw(identifier=parse(resource(other)), reason="a <court> said so"))
+    tag = f"If-None-Match: {shown.headers['etag']}"
+    after = site.get(f"/{resource(composite)}?landing", tag)
+    assert after.status == 200
+    assert b"a &lt;court&gt; said so" in after.body
+    assert b"<strong>gone</strong>" in after.body
+    site.do(Restrict(rule=ReadingRule(about=resource(source), access=Access.CLOSED, by_token=True)))
+    closed = site.get(f"/{composite}?landing")
+    assert b"<strong>closed</strong>" in closed.body
+    assert closed.headers["cache-control"] == "private, no-store"
+    assert b'id="pieces"' not in site.get(f"/{composite}%23char=0,5?landing").body
+    site.do(Withdraw(identifier=parse(resource(composite)), reason="another"))
+    gone = site.get(f"/{composite}?landing")
+    assert (gone.status, b'id="pieces"' in gone.body) == (410, False)
+
+
+def test_the_landing_page_shows_the_first_pieces(site: Deployment, source: str) -> None:
+    quotes = "".join(f'<q cite="{source}#char={at},{at + 1}"></q>' for at in range(21))
+    page = site.get(f"/{compose(site, '<!doctype html>' + quotes)}?landing").body.decode()
+    assert f"{source}#char=19,20" in page
+    assert f"{source}#char=20,21" not in page
+
+
 def test_nothing_of_a_closed_source_is_told(site: Deployment, source: str, composite: str) -> None:
     rule = ReadingRule(about=resource(source), access=Access.CLOSED, by_token=True)
     site.do(Restrict(rule=rule))

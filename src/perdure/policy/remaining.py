@@ -1,8 +1,8 @@
-"""What remains after a withdrawal: the same bytes under other names, and documents about what is
-withdrawn, or that contain it. Pure.
+"""Copies and documents that remain after a withdrawal: the same bytes under other names, and
+documents about what is withdrawn, or that contain it. Pure.
 
-How it works: both are found by the references of records (`perdure.model.references`). Whoever
-withdraws is told of them, by every interface. They stay as they are.  # ruling: tombstone-silence
+How it works: both are found by the references of records (`perdure.model.references`). Every
+interface that withdraws shows them. They stay as they are.  # ruling: tombstone-silence
 """
 
 from __future__ import annotations

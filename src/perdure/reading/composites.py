@@ -142,14 +142,20 @@ class Provenance:
         """Return the pieces of a composite, or the parts of a conjunction, in their order; none if
         a document is neither.
         """
+        return list(self.walk_pieces(step, reader))
+
+    def walk_pieces(self, step: Fetch, reader: Reader = PUBLIC_READER) -> Iterator[PieceReport]:
+        """Yield the same pieces, and compare each when it is needed."""
         held = step.representation
         source = self._documents.open_source(step.identifier, held)
         document = self._read_document(source, held)
         if document is None:
-            return []
+            return
         view = _View(self._signatures, document, reader)
-        named = ((piece, piece.identifier) for piece in document.pieces)
-        return [self._report_piece(view, piece, name) for piece, name in named if name is not None]
+        for piece in document.pieces:
+            name = piece.identifier
+            if name is not None:
+                yield self._report_piece(view, piece, name)
 
     def _read_document(self, source: Source, held: Representation) -> CompositeText | None:
         """Read a composite or a conjunction; None if a document is neither."""

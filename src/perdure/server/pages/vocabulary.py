@@ -33,6 +33,8 @@ CITATIONS = (
     *("elsewhere", "absent", "unverifiable"),
 )
 """The verdicts on a citation (`perdure.model.verdicts`)."""
+PIECES = ("gone", "closed")
+"""The states of sources that cannot be compared (`perdure.reading.composites`)."""
 SCOPES = ("same", "part", "overlapping", "whole", "set")
 """The scopes of an assertion (`perdure.policy.assertion_scope`)."""
 CAPTURES = (
@@ -79,6 +81,17 @@ DESK = ("Deposit", "Proposals", "Tokens", "Operation", "valid", "expired", "ende
 
 def list_words() -> Iterator[str]:
     """List all words, each once."""
-    groups = (STATUSES, HEALTH, FACTS, SIGNATURES, CITATIONS, SCOPES, CAPTURES, COVERAGES, MONTHS)
-    more = (ELSEWHERE, OPERATION, DESK, FACETS, KINDS, PLACES, LOCATION, PROBLEMS, MEMBERS)
+    groups = (
+        STATUSES,
+        HEALTH,
+        FACTS,
+        SIGNATURES,
+        CITATIONS,
+        PIECES,
+        SCOPES,
+        CAPTURES,
+        COVERAGES,
+        MONTHS,
+    )
+    more = (PIECES, ELSEWHERE, OPERATION, DESK, FACETS, KINDS, PLACES, LOCATION, PROBLEMS, MEMBERS)
     yield from dict.fromkeys(chain(*groups, *more))

@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 from http import HTTPStatus
+from itertools import chain
 from typing import Any
 
 from markupsafe import Markup
@@ -56,6 +57,7 @@ from perdure.server.resource import (
     facts,
     playing,
     previews,
+    provenance,
     quoting,
     signing,
     signposting,
@@ -80,8 +82,9 @@ async def show_landing_page(
     """Answer with the landing page. Its text begins at a character. Raises NotFound."""
     identifier, record = resolved.identifier, resolved.known
     findings = service.health.read_findings(one.uri for one in record.locations)
-    signatures = await signing.read_shown(service, request, resolved)
-    tag = pages.tag_page(tag_shown(_make_page_tag(record, findings), signatures), request.frame)
+    beside = await _read_beside(service, request, resolved)
+    page_tag = tag_shown(_make_page_tag(record, findings), [*chain(*beside.values())])
+    tag = pages.tag_page(page_tag, request.frame)
     path = append_question(f"/{asking.spell_resolved(resolved)}", "landing")
     fields = [
         (b"etag", tag),
@@ -113,7 +116,7 @@ async def show_landing_page(
         passage=passage,
         preview=preview,
         player=playing.find_player(service, resolved) if gone is None else None,
-        signatures=signatures,
+        **beside,
         withdrawn=gone,
         later=next((row.href for row in rows if row.rel == "latest-version"), ""),
         quotable=_find_quotable_url(shown, record) if passage is None else "",
@@ -132,6 +135,16 @@ async def show_landing_page(
     return _make_page(status, body, fields, preview, is_whole=bool(part_address))
 
 
+async def _read_beside(
+    service: Service, request: Request, resolved: Resolved
+) -> dict[str, list[dict[str, object]]]:
+    """Read the other documents that the page shows: signatures, and sources of a composite."""
+    return {
+        "signatures": await signing.read_shown(service, request, resolved),
+        "pieces": await provenance.read_shown(service, request, resolved),
+    }
+
+
 def _make_page(
     status: int, body: bytes, fields: Fields, preview: Preview | None, *, is_whole: bool
 ) -> Answer:
@@ -148,6 +161,7 @@ def _link_questions(url: str, *, is_held: bool, is_gone: bool) -> dict[str, str]
         "asserted_url": append_question(url, "assertions"),
         "cited_url": "" if is_gone else append_question(url, "citedby"),
         "cites_url": append_question(url, "cites"),
+        "provenance_url": append_question(url, "provenance"),
     }
 
 

@@ -1,5 +1,5 @@
-"""The provenance of a composite over HTTP (`?provenance`): a page, or annotations in JSON-LD; and
-its IIIF manifest (`?manifest`).
+"""The provenance of a composite over HTTP (`?provenance`): a page, or annotations in JSON-LD; the
+first pieces for its landing page; and its IIIF manifest (`?manifest`).
 
 What must stay true: each piece is compared when it is asked for, with the rights of the reader.
 """
@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from perdure.errors import PerdureError
 from perdure.errors.composing import ManifestEmpty
 from perdure.ids import Identifier
 from perdure.model.assertions import CONJOINS, CONTEXT, MEDIA_TYPE
@@ -32,6 +33,7 @@ _HTML, _JSON = "text/html", "application/ld+json"
 _QUOTES = "http://purl.org/spar/cito/includesQuotationFrom"
 """The motivation of an annotation that says where a piece is from."""
 _MOST_COMPOSITES = 100
+_MOST_SHOWN = 20  # pieces on the landing page; `?provenance` has all
 _ANY_ORIGIN = (b"access-control-allow-origin", b"*")
 _WITH_REGISTRY = [CONTEXT, {"registry": None, "containedIn": None}]
 
@@ -56,6 +58,29 @@ async def show_provenance(service: Service, request: Request, resolved: Resolved
         return _make_page(request, name, found, contained, fields)
     body = _write_annotations(request.base_url, name, found, contained)
     return make_answer(HTTPStatus.OK, MEDIA_TYPE, msgspec.json.encode(body), *fields)
+
+
+async def read_shown(
+    service: Service, request: Request, resolved: Resolved
+) -> list[dict[str, object]]:
+    """Return the first pieces of a composite for its landing page, each compared with its source.
+
+    Return no pieces for a part, for what was withdrawn, and for a document that has none.
+    """
+    record = resolved.record
+    if resolved.inside is not None or record is None or not record.targets:
+        return []
+    try:
+        step = resolved.require_usual_step()
+    except PerdureError:  # the page says which versions and formats there are
+        return []
+    if not isinstance(step, Fetch):
+        return []
+    walk, reader = service.registry.provenance.walk_pieces, resolved.query.reader
+    found = await service.run_cutter(lambda: list(islice(walk(step, reader), _MOST_SHOWN)))
+    for report in found:
+        asking.find_guard(service, request, report.identifier)
+    return [_show_piece(request, report) for report in found]
 
 
 async def show_manifest(service: Service, request: Request, resolved: Resolved) -> Answer:
@@ -116,6 +141,11 @@ def _write_annotations(
     }
 
 
+def _show_piece(request: Request, report: PieceReport) -> dict[str, object]:
+    url = f"{request.base_url}/{spell_path(report.identifier)}"
+    return describe_piece(report) | {"href": url}
+
+
 def _make_page(
     request: Request,
     name: Identifier,
@@ -130,10 +160,7 @@ def _make_page(
         trail=[*make_trail(name.whole), (str(name), find_page(name))],
         document=str(name),
         is_conjunction=any(report.element == CONJUNCT for report in found),
-        pieces=[
-            describe_piece(report) | {"href": f"{request.base_url}/{spell_path(report.identifier)}"}
-            for report in found
-        ],
+        pieces=[_show_piece(request, report) for report in found],
         contained=[(str(one), f"{request.base_url}/{spell_path(one)}") for one in contained],
     )
     return pages.make_page(HTTPStatus.OK, body, *fields)
