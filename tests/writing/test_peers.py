@@ -21,7 +21,7 @@ from tests.crash.worker import body
 
 from perdure.errors import InvalidRequest, PerdureError, Unavailable
 from perdure.errors.naming import SerialNotCome
-from perdure.errors.processes import OutcomeUnknown
+from perdure.errors.processes import CommandFailed, DoorUnusable, OutcomeUnknown
 from perdure.ids import parse
 from perdure.model.commands import (
     Alias,
@@ -349,6 +349,67 @@ def test_an_event_loop_waits_without_blocking(open_registry: OpenRegistry, follo
 
     with pytest.raises(InvalidRequest):
         asyncio.run(wrong())
+
+
+@pytest.mark.parametrize("turns", [1, 4])
+def test_commands_that_wait_for_an_election_stay_in_order(
+    open_registry: OpenRegistry, monkeypatch: pytest.MonkeyPatch, turns: int
+) -> None:
+    """\"Commands of one caller are carried out in the order in which they were given.\""""
+    door = open_registry().door
+    begun, end = threading.Event(), threading.Event()
+    elect = door.elect_leader
+
+    def elect_slowly() -> None:
+        begun.set()
+        end.wait()
+        elect()
+
+    monkeypatch.setattr(door, "elect_leader", elect_slowly)  # as with a leader that is ending
+
+    async def submit_all() -> list[Receipt]:
+        waiting = []
+        for number in range(24):
+            waiting.append(door.submit_command(mint(str(number))))
+            if number % (24 // turns) == 0:
+                await asyncio.sleep(0)  # the loop goes on, although the door is not open
+        await asyncio.to_thread(begun.wait)
+        end.set()
+        return await asyncio.gather(*waiting)
+
+    receipts = asyncio.run(submit_all())
+    numbers = [int(one.identifier.rpartition("/")[2].split(".")[0]) for one in receipts]
+    assert numbers == list(range(1, 25))
+
+
+def test_a_door_that_fails_to_open_answers_each_command(open_registry: OpenRegistry) -> None:
+    """\"Each command is answered exactly once.\""""
+    registry = open_registry()
+    (registry.root / WRITE_LOCK).mkdir()
+
+    async def submit_two() -> list[Receipt | BaseException]:
+        waiting = [registry.door.submit_command(mint()) for _ in range(2)]
+        return await asyncio.gather(*waiting, return_exceptions=True)
+
+    answers = asyncio.run(submit_two())
+    assert [type(one) for one in answers] == [DoorUnusable] * 2
+
+
+def test_a_mistake_while_a_door_opens_is_an_answer(
+    open_registry: OpenRegistry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    registry = open_registry()
+
+    def fail() -> None:
+        raise ValueError("a mistake")
+
+    monkeypatch.setattr(registry.door, "elect_leader", fail)
+    with pytest.raises(CommandFailed, match="a mistake"):
+        asyncio.run(asyncio.wait_for(_submit(registry, mint()), 60))
+
+
+async def _submit(registry: Registry, command: Command) -> Receipt:
+    return await registry.door.submit_command(command)
 
 
 def test_an_event_loop_that_went_away_takes_nobody_along(open_registry: OpenRegistry) -> None:

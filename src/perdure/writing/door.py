@@ -36,6 +36,9 @@ class Door(abc.ABC):
 
     def __init__(self) -> None:
         self._exchanges: dict[int, _Exchange] = {}
+        """By thread."""
+        self._last: _Exchange | None = None
+        """The exchange that was used last, which is nearly always the one that is needed."""
 
     @abc.abstractmethod
     def enqueue_turn(self, turn: Turn, arrive: Arrive) -> None:
@@ -102,10 +105,10 @@ class Door(abc.ABC):
     def submit_command(self, command: Command) -> Future[Receipt]:
         """Do the same in the running event loop, which continues other work meanwhile."""
         # As `_find_exchange` and `hand_in` do, without their calls: mints are that frequent.
-        exchange = self._exchanges.get(get_ident())
-        if exchange is None or not exchange.is_running():
+        exchange = self._last
+        if exchange is None or exchange.thread != get_ident() or not exchange.loop.is_running():
             exchange = self._find_exchange()
-        future = exchange.create_future()
+        future: Future[Receipt] = exchange.loop.create_future()
         if not exchange.turn:
             exchange.begin_turn()
         exchange.turn.append((command, future))
@@ -121,10 +124,12 @@ class Door(abc.ABC):
         It is found by the thread, because `asyncio.get_running_loop` asks the system for the
         process id (before Python 3.12), which costs more than the rest of handing in a command.
         """
-        found = self._exchanges.get(get_ident())
-        if found is None or not found.is_running():
-            found = _Exchange(asyncio.get_running_loop(), self.enqueue_turn)
-            self._exchanges[get_ident()] = found
+        thread = get_ident()
+        found = self._exchanges.get(thread)
+        if found is None or not found.loop.is_running():
+            found = _Exchange(self, asyncio.get_running_loop(), thread)
+            self._exchanges[thread] = found
+        self._last = found
         return found
 
 
@@ -139,38 +144,50 @@ def unwrap_receipt(answer: Answer) -> Receipt:
 class _Exchange:
     """Carries commands from one event loop to the door, and answers back."""
 
-    def __init__(
-        self, loop: asyncio.AbstractEventLoop, enqueue_turn: Callable[[Turn, Arrive], None]
-    ) -> None:
-        self._loop = loop
-        self._enqueue_turn = enqueue_turn
+    def __init__(self, door: Door, loop: asyncio.AbstractEventLoop, thread: int) -> None:
+        self._door = door
+        self.loop = loop
+        self.thread = thread
+        """The thread of the event loop. When the loop has stopped, it may run another one."""
         self.turn: Turn = []
         """The commands of this turn of the event loop."""
         self._ready: deque[Iterable[tuple[Then, Answer]]] = deque()
         self._woken = False
-        self.is_running = loop.is_running
-        """Tells if the event loop runs. When it does not, its thread may run another one."""
-        self.create_future: Callable[[], Future[Receipt]] = loop.create_future
+        self._opening: Future[None] | None = None
+        """Hands in a turn in a thread."""
 
-    def hand_in(self, command: Command, then: Taker) -> None:
+    def hand_in(self, command: Command, then: Then) -> None:
         if not self.turn:
             self.begin_turn()
         self.turn.append((command, then))
 
     def begin_turn(self) -> None:
         """Hand in the commands at the end of this turn of the event loop."""
-        self._loop.call_soon(self._end_turn)
+        self.loop.call_soon(self._end_turn)
 
     def _end_turn(self) -> None:
+        if self._opening:  # the turn goes on, so that commands stay in order
+            return
         turn, self.turn = self.turn, []
-        self._enqueue_turn(turn, self._take_answers)
+        if self._door.is_open:
+            self._door.enqueue_turn(turn, self._take_answers)
+        else:  # the door may have to wait for a leader that is ending
+            self._opening = self.loop.run_in_executor(
+                None, self._door.enqueue_turn, turn, self._take_answers
+            )
+            self._opening.add_done_callback(self._go_on)
+
+    def _go_on(self, _opening: Future[None]) -> None:
+        self._opening = None
+        if self.turn:
+            self._end_turn()
 
     def _take_answers(self, answers: Iterable[tuple[Then, Answer]]) -> None:
         self._ready.append(answers)
         if not self._woken:
             self._woken = True
             with contextlib.suppress(RuntimeError):  # the loop is closed, so no caller waits
-                self._loop.call_soon_threadsafe(self._give_answers)
+                self.loop.call_soon_threadsafe(self._give_answers)
 
     def _give_answers(self) -> None:
         # Cleared before the queue is emptied: an answer that comes later wakes the loop again.
@@ -180,12 +197,12 @@ class _Exchange:
                 try:  # without a function for one answer: its call would cost 2 % of a mint
                     if not isinstance(then, Future):
                         then(answer)
-                    elif then.done():  # the caller no longer waits
-                        continue
-                    elif isinstance(answer, PerdureError):
-                        then.set_exception(answer.with_traceback(None))
-                    else:
+                    elif isinstance(answer, Receipt):
                         then.set_result(answer)
+                    else:
+                        then.set_exception(answer.with_traceback(None))
                 except Exception as error:  # the other callers still get their answers
+                    if isinstance(then, Future) and then.cancelled():
+                        continue
                     context = {"message": "an answer could not be delivered", "exception": error}
-                    self._loop.call_exception_handler(context)
+                    self.loop.call_exception_handler(context)

@@ -16,9 +16,9 @@ repeat it with the same idempotency key.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import fcntl
+import logging
 import os
 import socket
 import struct
@@ -37,7 +37,13 @@ import msgspec
 from perdure.errors import MalformedIdentifier, PerdureError, UnknownScheme
 from perdure.errors.limits import CommandTooLarge
 from perdure.errors.naming import UnspeakableValue
-from perdure.errors.processes import DoorUnusable, OutcomeUnknown, Stopping, WriterSilent
+from perdure.errors.processes import (
+    CommandFailed,
+    DoorUnusable,
+    OutcomeUnknown,
+    Stopping,
+    WriterSilent,
+)
 from perdure.errors.requests import MalformedBody
 from perdure.errors.tree import pack_error, unpack_error
 from perdure.ids import Identifier, parse
@@ -49,6 +55,7 @@ from perdure.writing.door import Arrive, Door, Then, Turn
 from perdure.writing.frames import LARGEST, Frames
 
 SOCKET = "writer.sock"
+_log = logging.getLogger(__name__)
 _ELECTION_SECONDS = 10.0
 _READY, _STOPPED = b"ready", b""
 _PATIENCE = struct.pack("ll", 10, 0)  # seconds, microseconds: for a follower that does not read
@@ -394,15 +401,6 @@ class SharedDoor(Door):
             return self._committer.execute_command(command)
         return super().execute_command(command)
 
-    def submit_command(self, command: Command) -> asyncio.Future[Receipt]:
-        if self._committer is not None or self.is_open:
-            return super().submit_command(command)
-        return asyncio.ensure_future(self._elect_and_submit(command))
-
-    async def _elect_and_submit(self, command: Command) -> Receipt:
-        await asyncio.to_thread(self.elect_leader)  # may have to wait for a leader that is ending
-        return await super().submit_command(command)
-
     def enqueue_turn(self, turn: Turn, arrive: Arrive) -> None:
         while turn:
             if self._committer is not None:
@@ -414,6 +412,10 @@ class SharedDoor(Door):
                     self.elect_leader()
             except PerdureError as error:
                 return arrive([(then, error) for _, then in turn])
+            except Exception as error:  # any error: every waiting caller gets an answer
+                _log.exception("the write door did not open")
+                failed = CommandFailed(fault=f"{type(error).__name__}: {error}")
+                return arrive([(then, failed) for _, then in turn])
         return None
 
     def elect_leader(self) -> None:

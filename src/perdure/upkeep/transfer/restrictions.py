@@ -73,9 +73,7 @@ def import_rules(
 
 async def _submit_rules(door: SharedDoor, rules: list[ReadingRule], by: str) -> list[Outcome]:
     commands = [Restrict(rule=one, by=one.by or by) for one in rules]
-    first = await asyncio.gather(door.submit_command(commands[0]), return_exceptions=True)
-    rest = map(door.submit_command, commands[1:])  # the door is open by now, and keeps their order
-    answers = [*first, *await asyncio.gather(*rest, return_exceptions=True)]
+    answers = await asyncio.gather(*map(door.submit_command, commands), return_exceptions=True)
     return [_read_outcome(answer) for answer in answers]
 
 
