@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import queue
 import threading
-from itertools import chain, islice
 
 from perdure.errors import PerdureError, Unavailable
 from perdure.errors.processes import Stopping
@@ -77,11 +76,15 @@ class Committer(Door):
 
     def _run_batches(self) -> None:
         while batch := self._take_batch():
-            commands, thens = zip(*chain.from_iterable(turn for turn, _ in batch), strict=True)
+            commands = [command for turn, _ in batch for command, _ in turn]
             with self._at_work:
-                answers = zip(thens, self._registrar.execute_commands(commands), strict=True)
+                answers = self._registrar.execute_commands(commands)
+            first = 0
             for turn, arrive in batch:
-                arrive(list(islice(answers, len(turn))))
+                end = first + len(turn)
+                thens = [then for _, then in turn]
+                arrive(zip(thens, answers[first:end], strict=True))
+                first = end
 
     def _take_batch(self) -> list[_Waiting]:
         """Wait for a turn, then take all that are queued. The list is empty at the end."""

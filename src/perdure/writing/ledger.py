@@ -109,13 +109,11 @@ class Serials:
             name = f"{self._stem}{self._last}"
             raise SerialsUsedUp(identifier=name)
         stem, before = self._stem, self._before
-        numbers = list(map(str, range(first, first + count)))
-        names = list(map(stem.__add__, numbers))
-        if ending:
-            names = [name + ending for name in names]
+        numbers = [f"{number}" for number in range(first, first + count)]
+        names = [f"{stem}{digits}{ending}" for digits in numbers]
         if len(numbers[0]) == len(numbers[-1]):
             beginning = before[len(numbers[0])]
-            return names, list(map(beginning.__add__, numbers))
+            return names, [beginning + digits for digits in numbers]
         return names, [before[len(digits)] + digits for digits in numbers]
 
     def check_quota(self, count: int = 1) -> None:
