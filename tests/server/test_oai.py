@@ -30,6 +30,8 @@ from perdure.metadata.xml_text import validate_record
 from perdure.model.commands import Restrict, Withdraw
 from perdure.model.reading_rules import Access, ReadingRule
 from perdure.server.apis.oai.requests import read_request
+from perdure.upkeep.collection.public_collections import PublicCollections
+from perdure.upkeep.indexing import open_memberships
 
 PYTHON = Path(__file__).parents[2] / ".peers" / "bin" / "python"
 OFFICIAL = Path(__file__).parents[2] / ".peers" / "OAI-PMH.xsd"
@@ -434,7 +436,10 @@ def test_a_sparse_set_is_searched_by_several_requests(
     from perdure.server.apis.oai.harvesting import MOST_PAGES, _Harvesting
 
     monkeypatch.setattr(harvest, "MOST_CHANGES", 2)
-    with perdure.open(tmp_path / "registry", create=True, series=(SERIES, "rare.a.us")) as registry:
+    with (
+        perdure.open(tmp_path / "registry", create=True, series=(SERIES, "rare.a.us")) as registry,
+        open_memberships(registry) as index,
+    ):
         registry.mint(b"first", authority=SERIES)
         for _ in range(4 * MOST_PAGES):
             registry.mint(b"again", authority=SERIES)
@@ -448,7 +453,12 @@ def test_a_sparse_set_is_searched_by_several_requests(
             tried += 1
             assert tried < 10
             with suppress(SearchUnfinished):
-                found = _Harvesting(service, "https://a.example", asked).answer_verb()  # type: ignore[arg-type]  # what it needs
+                found = _Harvesting(
+                    service,  # type: ignore[arg-type]  # what it needs
+                    "https://a.example",
+                    asked,
+                    PublicCollections(registry, index),
+                ).answer_verb()
         assert tried > 1
         assert str(parse(str(rare.identifier)).resource) in found
         assert registry.harvest.progress == {}

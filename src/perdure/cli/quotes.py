@@ -108,27 +108,30 @@ def _describe_quotation(one: Quotation) -> str:
 @click.command("index", cls=PerdureCommand)
 @click.option("--rebuild", is_flag=True, help="Read all documents again.")
 def bring_indexes(rebuild: bool) -> None:
-    """Bring the counts of names and the indexes of citations, passages and triples up to date.
+    """Bring the counts of names and the indexes that searches use up to date.
 
     'cites', 'cited-by', 'quotes' and 'sparql' do it themselves before they answer; 'perdure serve'
     does it regularly. With --rebuild, they are made again. Documents that cannot be read are listed
-    with the reason. Triples are kept once a query was asked, or if the setting sparql is on.
+    with the reason. The indexes are those of citations, of passages, of members of collections,
+    and of triples. Triples are kept once a query was asked, or if the setting sparql is on.
     """
     import contextlib
 
     from perdure.upkeep.indexing import (
         has_passages,
         open_citations,
+        open_memberships,
         open_name_counts,
         open_passages,
     )
     from perdure.upkeep.triples.updating import is_wanted, open_triples
 
     with here().open_registry() as registry, contextlib.ExitStack() as stack:
-        with open_name_counts(registry) as counts:
+        for tables in (open_name_counts(registry), open_memberships(registry)):
+            table = stack.enter_context(tables)
             if rebuild:
-                counts.reset()
-            for _ in counts.take_all(registry.records):
+                table.reset()
+            for _ in table.take_all(registry.records):
                 pass
         indexes: dict[str, DocumentIndex] = {
             "citations": stack.enter_context(open_citations(registry))

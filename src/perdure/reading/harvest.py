@@ -7,6 +7,9 @@ last change only. Its date is that of this change.
 
 A feed asks for the latest changes instead, and reads them backwards.
 
+Being taken into a collection counts as a change of the member, if `Joins` are given: it is listed
+again at the change of the collection. So who harvests a collection learns of new members by date.
+
 A record is harvested if the public may read it, and if it leads to something: bytes, a location,
 values or a description. A withdrawn one is listed as deleted. A closed one is not listed.
 
@@ -18,10 +21,12 @@ its own length, and one look at each change in between.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from heapq import merge
 from itertools import islice
-from typing import Annotated, NamedTuple
+from operator import itemgetter
+from typing import Annotated, NamedTuple, Protocol
 
 import msgspec
 
@@ -31,12 +36,9 @@ from perdure.ids.name_set import NameSet
 from perdure.model.changes import WITHOUT_RECORDS, Change, ChangeMark
 from perdure.model.queries import PUBLIC_READER, Query, Reader
 from perdure.model.records import Record
-from perdure.reading.resolve import (
-    ReadDoor,
-)
-from perdure.reading.resolved import (
-    Resolved,
-)
+from perdure.policy.naming import identify_record
+from perdure.reading.resolve import ReadDoor
+from perdure.reading.resolved import Resolved
 from perdure.reading.scanning import ScannedRecord, scan_readable
 from perdure.storage.ports import Records
 
@@ -71,6 +73,16 @@ class HarvestPlace(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_
     """If it is not empty, the change with the next number has further records after this key."""
 
 
+class Joins(Protocol):
+    """The changes by which records became members of collections."""
+
+    def find_join(self, key: str) -> ChangeMark | None:
+        """Return the last change by which a collection got a record as a member, or None."""
+
+    def list_joined(self, mark: ChangeMark, after: str) -> list[str]:
+        """Return the keys of the members that came by a change, after a key, in order."""
+
+
 class HarvestPage(NamedTuple):
     """Records in the order of their last change, and the place after them; None at the end."""
 
@@ -96,15 +108,49 @@ class Harvest:
         return first[0].at if first else None
 
     def find_record(
-        self, identifier: Identifier, reader: Reader = PUBLIC_READER
+        self,
+        identifier: Identifier,
+        reader: Reader = PUBLIC_READER,
+        *,
+        joins: Joins | None = None,
     ) -> HarvestedRecord | None:
         """Return a record by its name, or None if it is not harvested. Raises Corrupt."""
         key = identifier.resource.key
         record = self._records.find_record(key)
         if record is None:
             return None
-        change = self._records.find_change(key, record.revision)
+        change = self._find_last(key, record, joins)
         return None if change is None else self._show_record(identifier, record, change, reader)
+
+    def list_keys(
+        self,
+        keys: Iterable[str],
+        *,
+        since: str = "",
+        until: str = "",
+        joins: Joins | None = None,
+        reader: Reader = PUBLIC_READER,
+    ) -> Iterator[tuple[str, HarvestedRecord | None]]:
+        """Yield the record with each key, or None if it is not harvested or of another time.
+
+        Raises Corrupt.
+        """
+        for key in keys:
+            record = self._records.find_record(key)
+            change = None if record is None else self._find_last(key, record, joins)
+            if record is None or change is None or not since <= change.at <= (until or change.at):
+                yield key, None
+                continue
+            yield key, self._show_record(identify_record(key, record), record, change, reader)
+
+    def _find_last(self, key: str, record: Record, joins: Joins | None) -> Change | None:
+        """Return the change at which a record is listed."""
+        change = self._records.find_change(key, record.revision)
+        joined = None if joins is None else joins.find_join(key)
+        if change is None or joined is None or joined <= change.mark:
+            return change
+        (last,) = self._records.list_changes(ChangeMark(joined.epoch, joined.number - 1), limit=1)
+        return last
 
     def list_page(
         self,
@@ -114,6 +160,7 @@ class Harvest:
         until: str = "",
         ranges: tuple[KeyRange, ...] | None = None,
         wanted: Callable[[Identifier], bool] | None = None,
+        joins: Joins | None = None,
         limit: int,
         reader: Reader = PUBLIC_READER,
     ) -> HarvestPage:
@@ -136,7 +183,7 @@ class Harvest:
             start = HarvestPlace(change.epoch, change.number)
             if change.at < since or change.act in WITHOUT_RECORDS:
                 continue
-            for key, name, record in self._list_records(change, after, ranges):
+            for key, name, record in self._list_records(change, after, ranges, joins):
                 if len(found) == limit:
                     return HarvestPage(found, before)
                 before = HarvestPlace(change.epoch, change.number - 1, key)
@@ -274,6 +321,36 @@ class Harvest:
     # -------
 
     def _list_records(
+        self,
+        change: Change,
+        after: str,
+        ranges: tuple[KeyRange, ...] | None,
+        joins: Joins | None = None,
+    ) -> Iterator[tuple[str, Identifier, Record]]:
+        """Yield the records that a change was the last to write or to collect, from a key on."""
+        written = self._list_written(change, after, ranges)
+        if joins is None:
+            yield from written
+            return
+        joined = self._list_joined(change, joins.list_joined(change.mark, after), ranges)
+        for row in merge(written, joined, key=itemgetter(0)):
+            last = joins.find_join(row[0])
+            if last is None or last <= change.mark:
+                yield row
+
+    def _list_joined(
+        self, change: Change, keys: list[str], ranges: tuple[KeyRange, ...] | None
+    ) -> Iterator[tuple[str, Identifier, Record]]:
+        """Yield those records with some keys that were written before a change."""
+        for key in keys:
+            record = self._records.find_record(key)
+            if record is None or not (ranges is None or any(a <= key < b for a, b in ranges)):
+                continue
+            written = self._records.find_change(key, record.revision)
+            if written is not None and written.mark < change.mark:
+                yield key, identify_record(key, record), record
+
+    def _list_written(
         self, change: Change, after: str, ranges: tuple[KeyRange, ...] | None
     ) -> Iterator[tuple[str, Identifier, Record]]:
         """Yield the records that a change was the last to write, from a key on."""

@@ -1,10 +1,10 @@
 """Removing withdrawn and erased records from indexes at once, and not at the next search.
 
-How it works: the indexes of words, of citations, of triples and of passages follow the changes,
-beside the commit, and may be far behind. The process that carries out a withdrawal therefore
-indexes this one record again, out of its turn, before it answers: what is withdrawn has no rows. If
-another process brings an index up to date just then, that process does the same, because it goes on
-to the last change.
+How it works: the indexes of words, of citations, of members, of triples and of passages follow the
+changes, beside the commit, and may be far behind. The process that carries out a withdrawal
+therefore indexes this one record again, out of its turn, before it answers: what is withdrawn has
+no rows. If another process brings an index up to date just then, that process does the same,
+because it goes on to the last change.
 
 What must stay true: an index that does not exist is not made; the call can be repeated. Only if
 numpy is not installed where the withdrawal is carried out, the fingerprints of passages stay until
@@ -31,6 +31,7 @@ def forget_record(registry: Registry, key: str) -> None:
     """Index a record again that was withdrawn. Raises OSError or StorageFailed."""
     from perdure.upkeep import quotations  # few processes withdraw anything
     from perdure.upkeep.citations import citation_index
+    from perdure.upkeep.collection import membership_index as memberships
     from perdure.upkeep.indexing import has_passages
     from perdure.upkeep.triples import updating as triples
 
@@ -42,6 +43,7 @@ def forget_record(registry: Registry, key: str) -> None:
                 citations.index_keys((key,), registry.records)
         finally:
             citations.close()
+    memberships.forget_record(registry, key)
     triples.forget_record(registry, key)
     if (registry.root / quotations.FILE).exists() and has_passages():
         from perdure.upkeep.quotations.passage_index import PassageIndex

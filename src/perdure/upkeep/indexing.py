@@ -1,4 +1,4 @@
-"""Bringing the counts of names and the indexes of citations and of passages up to date.
+"""Bringing the counts of names and the indexes of followers up to date.
 
 How it works: all are followers of the changes (`perdure.upkeep.changes.following`). A command
 brings them up to date before it reads them; for a server, `update_beside` does so regularly, in a
@@ -33,6 +33,7 @@ from perdure.upkeep.citations.captured import has_unread_files, index_captures
 from perdure.upkeep.citations.citation_index import CitationIndex
 from perdure.upkeep.citations.received import FILE as RECEIVED
 from perdure.upkeep.citations.received import ReceivedCitations
+from perdure.upkeep.collection.membership_index import MembershipIndex
 
 if TYPE_CHECKING:
     from perdure.upkeep.quotations.passage_index import PassageIndex
@@ -84,6 +85,16 @@ def open_name_counts(registry: Registry) -> Iterator[NameCounts]:
         yield counts
 
 
+@contextlib.contextmanager
+def open_memberships(registry: Registry) -> Iterator[MembershipIndex]:
+    """Open the index of the members of collections as it is. Raises FollowerFailed."""
+    with (
+        reporting_failures("the index of collections"),
+        contextlib.closing(MembershipIndex(registry)) as index,
+    ):
+        yield index
+
+
 def bring_up_to_date(index: DocumentIndex, report: Progress = _ignore) -> None:
     """Let an index take all changes that it has not seen, and that of citations all archive files.
 
@@ -123,6 +134,10 @@ def _is_behind(registry: Registry) -> bool:
     with open_name_counts(registry) as counts:
         counted = counts.last_head()
     if head is not None and (counted is None or counted.mark != head.mark):
+        return True
+    with open_memberships(registry) as members:
+        seen = members.last_head()
+    if head is not None and (seen is None or seen.mark != head.mark):
         return True
     with open_citations(registry) as index:
         is_late = head is not None and index.find_mark() != head.mark

@@ -13,32 +13,22 @@ transaction begins with the head that it goes on from, so two processes never co
 
 from __future__ import annotations
 
-import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import apsw
-
 from perdure.ids.pdi import Pdi
-from perdure.model.changes import WITHOUT_RECORDS, ChainHead, Change
+from perdure.model.changes import WITHOUT_RECORDS, Change
 from perdure.storage.ports import Records
+from perdure.upkeep.changes.change_table import ChangeTable
 from perdure.upkeep.changes.counts import authority_of
-from perdure.upkeep.changes.following import count_behind, is_on_chain
 from perdure.upkeep.changes.record_index import list_keys
 
 FILE = Path("followers", "names.sqlite")
-_FORMAT = 1
-_PAGE = 1000  # changes
-_BUSY_MS = 10_000
 _SCHEMA = """
-CREATE TABLE IF NOT EXISTS head (
-    one INTEGER PRIMARY KEY CHECK (one = 1), epoch INTEGER, number INTEGER, chain TEXT
-);
 CREATE TABLE IF NOT EXISTS interval (
     parent TEXT NOT NULL, member TEXT NOT NULL, names INTEGER NOT NULL,
     PRIMARY KEY (parent, member)
@@ -46,86 +36,16 @@ CREATE TABLE IF NOT EXISTS interval (
 """
 
 
-class NameCounts:
+class NameCounts(ChangeTable):
     """The counts of one registry. For one thread."""
 
-    def __init__(self, root: Path) -> None:
-        """Open the counts. They are kept only in memory if the directory is not writable."""
-        path = root / FILE
-        self.is_kept = os.access(root, os.W_OK)
-        if self.is_kept:
-            path.parent.mkdir(exist_ok=True)
-        self._connection = apsw.Connection(str(path) if self.is_kept else ":memory:")
-        self._connection.set_busy_timeout(_BUSY_MS)
-        self._connection.pragma("journal_mode", "wal")
-        self._connection.pragma("synchronous", "NORMAL")
-        if self._connection.pragma("user_version") != _FORMAT:
-            with self._writing():
-                self._connection.execute(_SCHEMA)
-                self._connection.pragma("user_version", _FORMAT)
+    file = FILE
+    format = 1
+    schema = _SCHEMA
+    tables = ("interval",)
 
-    def close(self) -> None:
-        self._connection.close()
-
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        self._connection.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-        except BaseException:
-            self._connection.execute("ROLLBACK")
-            raise
-        self._connection.execute("COMMIT")
-
-    # following
-    # ---------
-
-    def last_head(self) -> ChainHead | None:
-        """Return the last change that was counted."""
-        row = self._connection.execute("SELECT epoch, number, chain FROM head").fetchone()
-        return ChainHead(epoch=row[0], number=row[1], chain=row[2]) if row else None
-
-    def reset(self) -> None:
-        """Forget everything."""
-        with self._writing():
-            self._connection.execute("DELETE FROM interval; DELETE FROM head")
-
-    def take_all(self, records: Records) -> Iterator[int]:
-        """Take all unseen changes, page by page. Yield the number of those taken so far."""
-        taken = 0
-        while page := self._take_page(records):
-            taken += page
-            yield taken
-
-    def take_few(self, records: Records) -> int | None:
-        """Take one page of unseen changes.
-
-        Return the number of changes that remain uncounted, or None if it is not known.
-        """
-        seen, now = self.last_head(), records.find_head()
-        if now is not None and (seen is None or seen.mark != now.mark):
-            self._take_page(records)
-            seen = self.last_head()
-        if now is None:
-            return 0
-        return None if seen is None else count_behind(records, seen.mark)
-
-    def _take_page(self, records: Records) -> int:
-        """Take the next changes in one transaction. Return their number."""
-        with self._writing():
-            seen = self.last_head()
-            if not is_on_chain(records, seen):
-                self._connection.execute("DELETE FROM interval; DELETE FROM head")
-                seen = None
-            changes = records.list_changes(seen.mark if seen else None, limit=_PAGE)
-            if changes:
-                self._add_counts(_count_names(changes, records))
-                last = changes[-1].head
-                self._connection.execute(
-                    "INSERT OR REPLACE INTO head VALUES (1, ?, ?, ?)",
-                    (last.epoch, last.number, last.chain),
-                )
-        return len(changes)
+    def add_changes(self, changes: Sequence[Change], records: Records) -> None:
+        self._add_counts(_count_names(changes, records))
 
     def _add_counts(self, counted: Counter[str]) -> None:
         """Add the numbers of new names, by the key of their day or by their authority."""
@@ -133,7 +53,7 @@ class NameCounts:
         for place, names in counted.items():
             for row in _list_rows(place):
                 rows[row] += names
-        self._connection.executemany(
+        self.connection.executemany(
             "INSERT INTO interval VALUES (?, ?, ?) "
             "ON CONFLICT DO UPDATE SET names = names + excluded.names",
             [(*row, names) for row, names in rows.items()],
@@ -148,13 +68,13 @@ class NameCounts:
         `interval` is the key of a series, a year or a month; an empty text lists all authorities.
         """
         query = "SELECT member, names FROM interval WHERE parent = ? ORDER BY member"
-        rows: list[Any] = self._connection.execute(query, (interval,)).fetchall()
+        rows: list[Any] = self.connection.execute(query, (interval,)).fetchall()
         return dict(rows)
 
     def count_authority(self, authority: str) -> int:
         """Return the number of names of a series, or of an authority such as `hdl:4263537`."""
         query = "SELECT names FROM interval WHERE parent = '' AND member = ?"
-        row: Any = self._connection.execute(query, (authority,)).fetchone()
+        row: Any = self.connection.execute(query, (authority,)).fetchone()
         return row[0] if row else 0
 
 

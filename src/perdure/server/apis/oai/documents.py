@@ -68,18 +68,22 @@ def write_format(prefix: str, schema: str, namespace: str) -> str:
     return f"<metadataFormat>{''.join(inner)}</metadataFormat>\n"
 
 
-def write_set(name: str, title: str) -> str:
-    """Write one set (section 4.6)."""
-    return f"<set>{write_element('setSpec', name)}{write_element('setName', title)}</set>\n"
+def write_set(name: str, title: str, description: bytes | None = None) -> str:
+    """Write one set (section 4.6), with its description in XML."""
+    said = f"{write_element('setSpec', name)}{write_element('setName', replace_not_xml(title))}"
+    if description is not None:
+        text = description.decode().removeprefix(DECLARATION)
+        said += f"<setDescription>\n{text}</setDescription>"
+    return f"<set>{said}</set>\n"
 
 
-def write_header(identifier: str, at: str, name: str, *, is_deleted: bool) -> str:
-    """Write the header of a record (section 2.5)."""
+def write_header(identifier: str, at: str, names: Iterable[str], *, is_deleted: bool) -> str:
+    """Write the header of a record, with the names of its sets (section 2.5)."""
     status = ' status="deleted"' if is_deleted else ""
     inner = (
         write_element("identifier", identifier),
         write_element("datestamp", at),
-        write_element("setSpec", name),
+        *(write_element("setSpec", name) for name in names),
     )
     return f"<header{status}>{''.join(inner)}</header>\n"
 

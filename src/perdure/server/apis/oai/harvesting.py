@@ -1,8 +1,9 @@
 """The six verbs of OAI-PMH: `GET /oai?verb=…`, or POST with the same arguments as a form.
 
-How it works: `perdure.reading.harvest` lists the records in the order of their last change. A list
-is divided into pages; the token of a page names the place after it. The pages are made in a thread,
-because a page of metadata takes milliseconds.
+How it works: `perdure.reading.harvest` lists the records in the order of their last change, and
+the members of a collection in the order of their keys. A list is divided into pages; the token of a
+page names the place after it. The pages are made in a thread, because a page of metadata takes
+milliseconds.
 
 What must stay true: harvesters see what the public sees: nothing closed, and of a withdrawn record
 only that it was withdrawn. All answers have status 200, but that to a search which takes too long
@@ -11,6 +12,8 @@ only that it was withdrawn. All answers have status 200, but that to a search wh
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from http import HTTPStatus
 from itertools import islice
@@ -21,11 +24,18 @@ import msgspec
 from perdure.errors import Conflict, MalformedIdentifier, UnknownScheme
 from perdure.errors.requests import TooManyParameters
 from perdure.errors.servers import SearchUnfinished
-from perdure.ids import parse
-from perdure.metadata import datacite_words, dublin_core, write_record
+from perdure.ids import Identifier, parse
+from perdure.metadata import DescribedResource, datacite_words, dublin_core, write_record
 from perdure.model.parameters import list_pairs
 from perdure.model.timestamps import format_timestamp
-from perdure.reading.harvest import HarvestedRecord, HarvestPage, HarvestPlace, KeyRange
+from perdure.reading.harvest import (
+    MOST_CHANGES,
+    HarvestedRecord,
+    HarvestPage,
+    HarvestPlace,
+    KeyRange,
+)
+from perdure.reading.resolved import Resolved
 from perdure.reading.targets import spell_path
 from perdure.server.apis.oai import documents, sets
 from perdure.server.apis.oai.requests import (
@@ -39,6 +49,8 @@ from perdure.server.common.answers import Answer, make_answer
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.resource.planning import read_whole_body
+from perdure.upkeep.collection.membership_index import MembershipIndex
+from perdure.upkeep.collection.public_collections import PublicCollection, PublicCollections
 
 PAGE = "/oai"
 HEADERS, RECORDS, SETS = 500, 100, 500
@@ -50,6 +62,7 @@ to come again (section 3.1.2.2)."""
 _MOST_KEPT = 100
 """Searches that are kept unfinished, the newest ones."""
 _LONGEST_FORM = 8192  # bytes
+_LONGEST_WORK = 5.0  # seconds
 _NOT_STORED = (b"cache-control", b"no-cache")
 
 
@@ -85,10 +98,21 @@ def _answer(service: Service, request: Request, text: str) -> bytes:
     try:
         pairs = _list_arguments(text)
         asked = read_request(pairs)
-        inner = _Harvesting(service, request.base_url, asked).answer_verb()
+        with service.indexes.open_memberships() as index:
+            _bring_up_to_date(service, index, asked)
+            collections = PublicCollections(service.registry, index)
+            inner = _Harvesting(service, request.base_url, asked, collections).answer_verb()
     except HarvestError as error:
         return documents.write_error(now, address, dict(pairs), error)
     return documents.write_document(now, address, dict(pairs), inner)
+
+
+def _bring_up_to_date(service: Service, index: MembershipIndex, asked: HarvestRequest) -> None:
+    """Let the index of members see all changes. Raises SearchUnfinished if they are too many."""
+    end = time.monotonic() + _LONGEST_WORK
+    for _ in index.take_all(service.registry.records):
+        if time.monotonic() > end:
+            raise SearchUnfinished(set=asked.set)
 
 
 def _list_arguments(text: str) -> list[tuple[str, str]]:
@@ -101,12 +125,17 @@ def _list_arguments(text: str) -> list[tuple[str, str]]:
 class _Harvesting:
     """Answers one request."""
 
-    def __init__(self, service: Service, base: str, asked: HarvestRequest) -> None:
+    def __init__(
+        self, service: Service, base: str, asked: HarvestRequest, collections: PublicCollections
+    ) -> None:
         self._registry = service.registry
         self._contact = service.settings.contact
         self._harvest = service.registry.harvest
         self._base = base
         self._asked = asked
+        self._collections = collections
+        self._joins = collections if collections.list_collections("", limit=1) else None
+        """None saves one look at each record if there is no public collection."""
 
     def answer_verb(self) -> str:
         """Write the body of the answer. Raises HarvestError."""
@@ -151,7 +180,7 @@ class _Harvesting:
         try:
             identifier = parse(text)
             if identifier.resource == identifier:
-                found = self._harvest.find_record(identifier)
+                found = self._harvest.find_record(identifier, joins=self._joins)
         except (MalformedIdentifier, UnknownScheme):
             pass
         if found is None:
@@ -173,11 +202,14 @@ class _Harvesting:
         """List headers or records. Raises HarvestError."""
         asked, prefix = self._asked, self._find_prefix()
         brief = asked.verb == "ListIdentifiers"
-        name = asked.set
-        ranges = sets.find_ranges(self._registry.listings, name) if name else None
-        if ranges == ():
-            raise _make_no_match()
-        page = self._read_page(asked.place, ranges, HEADERS if brief else RECORDS)
+        most = HEADERS if brief else RECORDS
+        if sets.is_of_collections(asked.set):
+            page = self._read_members(asked.place, most)
+        else:
+            ranges = sets.find_ranges(self._registry.listings, asked.set) if asked.set else None
+            if ranges == ():
+                raise _make_no_match()
+            page = self._read_page(asked.place, ranges, most)
         if not page.records:
             raise _make_no_match() if asked.place is None else make_bad_token()
         write = self._write_header if brief else (lambda one: self._write_record(one, prefix))
@@ -193,9 +225,7 @@ class _Harvesting:
         so that the same request goes on from there.
         """
         asked = self._asked
-        progress = self._harvest.progress
-        known = (asked.set, asked.since, asked.until, place)
-        place = progress.pop(known, place)
+        begun, place = place, self._harvest.progress.pop(self._make_mark(place), place)
         for _ in range(MOST_PAGES):
             try:
                 page = self._harvest.list_page(
@@ -204,6 +234,7 @@ class _Harvesting:
                     until=asked.until,
                     ranges=ranges,
                     wanted=(lambda one: sets.contains(asked.set, one)) if asked.set else None,
+                    joins=self._joins,
                     limit=limit,
                 )
             except Conflict:
@@ -211,21 +242,84 @@ class _Harvesting:
             place = page.following
             if page.records or place is None:
                 return page
-        while len(progress) >= _MOST_KEPT:
-            progress.pop(next(iter(progress)), None)
-        progress[known] = place
+        self._keep_progress(begun, place)
         raise SearchUnfinished(set=asked.set)
 
+    def _make_mark(self, begun: HarvestPlace | None) -> object:
+        return self._asked.set, self._asked.since, self._asked.until, begun
+
+    def _keep_progress(self, begun: HarvestPlace | None, place: HarvestPlace | None) -> None:
+        progress = self._harvest.progress
+        while len(progress) >= _MOST_KEPT:
+            progress.pop(next(iter(progress)), None)
+        progress[self._make_mark(begun)] = place
+
+    def _read_members(self, place: HarvestPlace | None, limit: int) -> HarvestPage:
+        """Read the next members of a collection, or of all.
+
+        Raises HarvestError, or SearchUnfinished if none of many members is in the list.
+        """
+        of = self._find_asked_collection()
+        begun, place = place, self._harvest.progress.pop(self._make_mark(place), place)
+        key, looked = place.key if place is not None else "", 0
+        found: list[HarvestedRecord] = []
+        while keys := self._collections.list_members(of, key, limit=limit):
+            chosen = keys if of else filter(self._collections.list_collections_of, keys)
+            listed = self._harvest.list_keys(
+                chosen, since=self._asked.since, until=self._asked.until, joins=self._joins
+            )
+            for key, one in listed:
+                found += [] if one is None else [one]
+                if len(found) == limit:
+                    return HarvestPage(found, HarvestPlace(0, 0, key))
+            key, looked = keys[-1], looked + len(keys)
+            if looked >= MOST_CHANGES:
+                if not found:
+                    self._keep_progress(begun, HarvestPlace(0, 0, key))
+                    raise SearchUnfinished(set=self._asked.set)
+                return HarvestPage(found, HarvestPlace(0, 0, key))
+        return HarvestPage(found, None)
+
+    def _find_asked_collection(self) -> str | None:
+        """Return the key of the collection that is asked for, or None for all.
+
+        Raises HarvestError if there is none that the public may read.
+        """
+        if self._asked.set == sets.COLLECTIONS:
+            return None
+        identifier = sets.read_collection_name(self._asked.set)
+        if identifier is None or self._collections.find_collection(identifier.key) is None:
+            raise _make_no_match()
+        return identifier.key
+
     def _list_sets(self) -> str:
-        """List the schemes, the authorities, and the years of series. Raises HarvestError."""
+        """List the schemes, authorities, years of series, and collections. Raises HarvestError."""
         passed = self._asked.passed
-        found = list(islice(sets.walk_sets(self._registry.listings), passed, passed + SETS + 1))
+        found = list(islice(self._walk_sets(), passed, passed + SETS + 1))
         if not found:
             raise (
                 make_bad_token() if passed else HarvestError("noSetHierarchy", "No set exists yet.")
             )
-        entries = [documents.write_set(name, title) for name, title in found[:SETS]]
+        entries = [self._write_set(name, title, one) for name, title, one in found[:SETS]]
         return self._write_list(entries, is_last=len(found) <= SETS)
+
+    def _walk_sets(self) -> Iterator[tuple[str, str, PublicCollection | None]]:
+        for name, title in sets.walk_sets(self._registry.listings):
+            yield name, title, None
+        after = ""
+        while some := self._collections.list_collections(after, limit=SETS):
+            if not after:
+                yield sets.COLLECTIONS, "members of collections", None
+            for one in some:
+                yield sets.name_collection(one.identifier), str(one.identifier), one
+            after = some[-1].key
+
+    def _write_set(self, name: str, title: str, collection: PublicCollection | None) -> str:
+        if collection is None:
+            return documents.write_set(name, title)
+        described = self._describe(collection.resolved)
+        title = described.about.title or collection.title or title
+        return documents.write_set(name, title, write_record(described, "dc"))
 
     def _write_list(
         self, entries: list[str], *, is_last: bool, place: HarvestPlace | None = None
@@ -246,7 +340,7 @@ class _Harvesting:
         return documents.write_header(
             str(one.identifier),
             one.at,
-            sets.find_set_of(one.identifier),
+            self._list_sets_of(one.identifier),
             is_deleted=one.resolved is None,
         )
 
@@ -254,9 +348,20 @@ class _Harvesting:
         header = self._write_header(one)
         if one.resolved is None:
             return documents.write_record(header, None)
-        url = f"{self._base}/{spell_path(one.identifier)}"
-        described = self._registry.documents.describe_resolved(one.resolved, url)
-        return documents.write_record(header, write_record(described, prefix.format))
+        return documents.write_record(
+            header, write_record(self._describe(one.resolved), prefix.format)
+        )
+
+    def _list_sets_of(self, identifier: Identifier) -> list[str]:
+        names = [sets.find_set_of(identifier)]
+        if self._joins is not None:
+            found = self._collections.list_collections_of(identifier.key)
+            names += [sets.name_collection(one.identifier) for one in found]
+        return names
+
+    def _describe(self, resolved: Resolved) -> DescribedResource:
+        url = f"{self._base}/{spell_path(resolved.identifier)}"
+        return self._registry.documents.describe_resolved(resolved, url)
 
 
 def _make_no_match() -> HarvestError:

@@ -1,4 +1,4 @@
-"""Sets of records for harvesters: schemes, authorities, and the years of a series.
+"""Sets of records for harvesters: schemes, authorities, the years of a series, and collections.
 
 How it works: the set of an identifier is spelled from the beginning that all names of its
 authority share: `pdi://oma.eop.gov.us/` is `pdi:oma.eop.gov.us`, `hdl:1839/` is `hdl:1839`. A
@@ -9,28 +9,60 @@ series of PDIs is divided into years. A set contains the sets whose names it beg
 >>> list_ancestors("pdi:oma.eop.gov.us:1997")
 ('pdi', 'pdi:oma.eop.gov.us', 'pdi:oma.eop.gov.us:1997')
 
-What must stay true: the name of a set has only characters of section 2.6; every record names the
-smallest set that it belongs to.
+A collection is a set in `collection`, with its identifier as the name. Characters that the name of
+a set cannot have are written with `!` and the hexadecimal number of each byte.
+
+>>> name_collection(parse("pdi://oma.eop.gov.us/2026/11/28/4"))
+'collection:pdi!3A!2F!2Foma.eop.gov.us!2F2026!2F11!2F28!2F4'
+>>> str(read_collection_name(name_collection(parse("hdl:4263537/it's!"))))
+"hdl:4263537/it's!"
+
+What must stay true: the name of a set has only characters of section 2.6, and no two sets have the
+same; every record names the smallest of the nested sets that it belongs to, and all collections.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from urllib.parse import quote, unquote
 
-from perdure.errors import MalformedIdentifier
-from perdure.ids import Identifier
+from perdure.errors import MalformedIdentifier, PerdureError
+from perdure.ids import Identifier, parse
 from perdure.ids.name_set import NameSet, read_set
 from perdure.reading.harvest import KeyRange, make_ranges
 from perdure.reading.listing import Listings
 
 _BETWEEN = re.compile(r"[^A-Za-z0-9\-_.!~*'()]+")
 _AT_ONCE = 1000  # authorities
+COLLECTIONS = "collection"
+"""The set of all members of collections."""
+_UNQUOTED = "-_.~*'()"  # the marks of section 2.6, without the one that quotes
 
 
 def name_set(beginning: str) -> str:
     """Return the name of the set of all names with a beginning."""
     return _BETWEEN.sub(":", beginning).strip(":")
+
+
+def name_collection(identifier: Identifier) -> str:
+    """Return the name of the set of the members of a collection."""
+    return f"{COLLECTIONS}:{quote(str(identifier), safe=_UNQUOTED).replace('%', '!')}"
+
+
+def is_of_collections(name: str) -> bool:
+    """Return True if a set is that of a collection, or of all."""
+    return name.partition(":")[0] == COLLECTIONS
+
+
+def read_collection_name(name: str) -> Identifier | None:
+    """Return the identifier of a collection from the name of its set, or None."""
+    text = name.removeprefix(f"{COLLECTIONS}:")
+    try:
+        identifier = parse(unquote(text.replace("!", "%"), errors="strict"))
+    except (PerdureError, UnicodeDecodeError):
+        return None
+    return identifier if name_collection(identifier) == name else None
 
 
 def list_ancestors(name: str) -> tuple[str, ...]:
