@@ -160,6 +160,17 @@ def test_ranges_are_disjoint_and_leave_nothing_out(mixed: Desk) -> None:
     assert whole == records.sum_references()
 
 
+def test_ranges_end_where_a_change_ends(desk: Desk) -> None:
+    """So the records of a change are in one range, and need not be read again."""
+    for day in range(1, 5):
+        names = [f"pdi://oma.eop.gov.us/1997/09/0{day}/{number}" for number in range(1, 71)]
+        lines = "".join(f'{{"id":"{name}","locations":["https://a.example/"]}}\n' for name in names)
+        source = ImportSource(io.BytesIO(lines.encode()), desk.root.parent)
+        list(import_lines(desk.registry, source, processes=0))
+    keys = desk.registry.records.divide_keys(3)
+    assert keys == [f"oma.eop.gov.us/1997090{day}/a1" for day in (2, 3, 4)]
+
+
 def sum_range(registry: Registry, low: str, high: str | None) -> tuple[int, int]:
     """The number of references of a range, and their sum."""
     *_, seen = AuditWork(registry, is_alone=True).check_range(low, high, False)

@@ -26,6 +26,10 @@ SELECT count(*), total(typeof(key)='text' AND typeof(record)='text'),
   FROM (SELECT key, record, position, sum FROM records WHERE key>=? ORDER BY key LIMIT ?)
 """
 _BEHIND = "SELECT key FROM records WHERE key>=? ORDER BY key LIMIT 1 OFFSET ?"
+_NEXT_CHANGE = """
+SELECT key FROM (SELECT key, position FROM records WHERE key>=?1 ORDER BY key LIMIT ?2)
+  WHERE position IS NOT (SELECT position FROM records WHERE key=?1) ORDER BY key LIMIT 1
+"""
 _decode = msgspec.json.Decoder(list[int]).decode
 _decode_places = msgspec.json.Decoder(list[int | None]).decode
 
@@ -64,12 +68,16 @@ def fetch_sound_lines(connection: apsw.Connection, low: str, limit: int) -> Line
 def divide_keys(connection: apsw.Connection, count: int) -> list[str]:
     """At most `count` keys that divide all records into parts of about the same size, in order.
 
+    A part begins with a change if one begins nearby: then all records of the one before are in one
+    part, and the check of the changes need not read them again.
+
     Raises apsw.Error, UnicodeDecodeError.
     """
     size = connection.execute("SELECT count(*) FROM records").get // (count + 1)
     keys = [""]
     for _ in range(count if size else 0):
         found: Any = connection.execute(_BEHIND, (keys[-1], size)).get
+        found = connection.execute(_NEXT_CHANGE, (found, size // 2)).get or found
         if not isinstance(found, str) or found <= keys[-1]:  # a damaged key
             break
         keys.append(found)
