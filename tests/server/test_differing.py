@@ -53,6 +53,51 @@ def test_it_is_a_page_and_the_list_of_versions_leads_there(site: Deployment, let
     assert [one.text for one in shown.iter("ins")] == ["2 <b>\n", "four\n"]
 
 
+@pytest.mark.parametrize(
+    ("charset", "old", "new", "parts"),
+    [
+        ("utf-8", OLD, NEW, [(b"two <b>\r\n", b"2 <b>\r\n"), (None, b"four\r\n")]),
+        ("utf-8", b"one\ntwo\n", b"two\n", [(b"one\r\n", None)]),
+        (
+            "utf-8",
+            "\ufeffå\r𝔸\rc".encode(),
+            "å\rß\rc".encode(),
+            [("𝔸\r\n".encode(), "ß\r\n".encode())],
+        ),
+        ("iso-8859-1", b"\xe6\r\n\xf8", b"\xe6\r\n\xe5!", [(b"\xf8", b"\xe5!")]),
+    ],
+)
+def test_passages_that_differ_are_exact_parts(
+    site: Deployment,
+    charset: str,
+    old: bytes,
+    new: bytes,
+    parts: list[tuple[bytes | None, bytes | None]],
+) -> None:
+    """Section 3.4: a line break is two characters, and the part of a text has it as CRLF."""
+    name = resource(site.mint(text(old, charset=charset)))
+    site.commit(name, text(new, charset=charset))
+    found = json.loads(site.get(f"/{name}?diff=1,2", "Accept: application/json").body)["passages"]
+    shown = html.document_fromstring(site.get(f"/{name}?diff=1,2", BROWSER).body)
+    links = [str(one.get("href")) for one in shown.iter("a")]
+    for passage, pair in zip(found, parts, strict=True):
+        for side, expected in zip((passage["before"], passage["after"]), pair, strict=True):
+            assert (side is None) == (expected is None)
+            if side is not None:
+                assert site.get(f"/{side['path']}").body == expected
+                assert f"/{side['path']}?landing" in links
+
+
+def test_passages_of_html_are_parts_of_its_source(site: Deployment) -> None:
+    old, new = b"<p>One <b>two</b></p><p>three</p>", b"<p>One <b>2</b></p><p>three</p>"
+    name = resource(site.mint(text(old, "html", "text/html")))
+    site.commit(name, text(new, "html", "text/html"))
+    found = json.loads(site.get(f"/{name}?diff=1,2", "Accept: application/json").body)["passages"]
+    (passage,) = found
+    for side, changed in ((passage["before"], b"two"), (passage["after"], b"2")):
+        assert changed in site.get(f"/{side['path']}").body
+
+
 def test_bytes_without_text_are_compared_as_a_whole(site: Deployment) -> None:
     name = resource(site.mint(text(b"GIF89a1", "gif", "image/gif")))
     site.commit(name, text(b"GIF89a2", "gif", "image/gif"))

@@ -36,7 +36,9 @@ def diff(identifier: Identifier, before: int, after: int) -> None:
         resolved = registry.reading.resolve(queries.make_query(registry, identifier))
         numbers = before, after
         resolved.require_single()
-        found = compare_versions(registry.reading, registry.documents, resolved, numbers)
+        found = compare_versions(
+            registry.reading, registry.documents, registry.parts, resolved, numbers
+        )
         if isinstance(found, Gone):
             gone = WithdrawnResource(
                 identifier=str(found.identifier), tombstone=msgspec.to_builtins(found.tombstone)

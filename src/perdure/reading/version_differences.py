@@ -3,7 +3,8 @@
 How it works: each version is resolved as any other name, with the rights of the reader. Lines are
 compared by the greedy algorithm of Myers ("An O(ND) Difference Algorithm and Its Variations", 1986,
 section 4.1), between the lines that both texts begin and end with. If a version has no plain text,
-only type, length and digest are compared.
+only type, length and digest are compared. Successive lines that differ are a passage, for which the
+part of each version is named as for a selection on a page (`perdure.reading.text_places`).
 
 What must stay true: the comparison takes a bounded number of steps, and some megabytes; beyond it
 there is an error, not another difference.
@@ -13,26 +14,32 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Iterator
-from itertools import groupby
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, groupby
 
 import msgspec
 
-from perdure.errors import MissingLibrary, NoSuchVersion, PartNotSupported
+from perdure.errors import MissingLibrary, NoSuchVersion, NotFound, PartNotSupported
 from perdure.errors.cutting import TextElsewhere, TextNotSupported
 from perdure.errors.damage import TextAbsent
 from perdure.errors.limits import DifferencesTooMany
+from perdure.extractors.plain_text import PlainText
+from perdure.extractors.port import Source
 from perdure.formats import is_text
-from perdure.ids import Identifier
+from perdure.ids import Identifier, scheme_of
 from perdure.model.queries import Fetch, Gone
 from perdure.policy.naming import qualify_identifier
 from perdure.reading.documents import Documents
+from perdure.reading.extraction import PartExtraction
 from perdure.reading.plain_texts import choose_text
 from perdure.reading.resolve import ReadDoor
 from perdure.reading.resolved import Resolved
+from perdure.reading.targets import spell_part_path, spell_part_uri
+from perdure.reading.text_places import select_range
 
 _MOST = 2_000  # lines that differ
 _MOST_STEPS = 10_000_000  # of comparing lines
+_MOST_PASSAGES = 200  # that are named
 _CONTEXT = 3  # lines around a difference
 _LINE = re.compile(r"[^\n]*\n|[^\n]+\Z")
 _WITHOUT_TEXT = (TextNotSupported, TextAbsent, PartNotSupported, MissingLibrary)
@@ -59,6 +66,24 @@ class DifferentLine(msgspec.Struct, frozen=True):
     """The line with its line feed."""
 
 
+class DifferentPart(msgspec.Struct, frozen=True):
+    """The part of a version that is some of its lines."""
+
+    identifier: str
+    path: str
+    """Its path here, without the first slash."""
+
+
+class DifferentPassage(msgspec.Struct, frozen=True):
+    """Successive lines that differ."""
+
+    hunk: int
+    """The place of its group in `hunks`, from 0."""
+    before: DifferentPart | None
+    """None if nothing was there, or if no single part of that version is these lines."""
+    after: DifferentPart | None
+
+
 class VersionDifference(msgspec.Struct, frozen=True, kw_only=True):
     """Two versions, compared."""
 
@@ -68,6 +93,8 @@ class VersionDifference(msgspec.Struct, frozen=True, kw_only=True):
     """False if a version has no plain text."""
     hunks: tuple[tuple[DifferentLine, ...], ...]
     """Lines that differ, each group with the lines around it."""
+    passages: tuple[DifferentPassage, ...] = ()
+    """The parts that differ, in order: at most 200."""
 
     def write_unified(self) -> str:
         """Write the difference as `diff -u` and `patch` do; empty if no line differs."""
@@ -92,30 +119,96 @@ def _write_range(numbers: list[int]) -> str:
     return f"{numbers[0]},{len(numbers)}" if numbers else "0,0"
 
 
+class _ComparedText(msgspec.Struct, frozen=True):
+    """A version, and its text if it has one."""
+
+    version: ComparedVersion
+    name: Identifier
+    source: Source
+    text: PlainText | None
+
+
 def compare_versions(
-    reading: ReadDoor, documents: Documents, resolved: Resolved, numbers: tuple[int, int]
+    reading: ReadDoor,
+    documents: Documents,
+    parts: PartExtraction,
+    resolved: Resolved,
+    numbers: tuple[int, int],
 ) -> VersionDifference | Gone:
     """Compare two versions of a document, or return the tombstone of one of them.
 
     Raises NoSuchVersion, OverBudget if too many lines differ, TextElsewhere if a version is not
     held here, and the errors of resolving.
     """
-    sides: list[tuple[ComparedVersion, str | None]] = []
+    sides: list[_ComparedText] = []
     for number in numbers:
         name = _name_version(resolved, number)
         query = msgspec.structs.replace(resolved.query, identifier=name, part=None)
-        side = reading.resolve(query)
-        step = choose_text(side)
+        step = choose_text(reading.resolve(query))
         if isinstance(step, Gone):
             return step
-        sides.append((_describe_side(step, number), _read_text(documents, side, step)))
-    (before, old), (after, new) = sides
-    if old is None or new is None:
-        return VersionDifference(before=before, after=after, is_text=False, hunks=())
-    lines = compare_lines(_LINE.findall(old), _LINE.findall(new), str(resolved.whole))
+        version = _describe_side(step, number)
+        source = documents.open_source(step.identifier, step.representation)
+        text = _read_text(parts, source)
+        sides.append(_ComparedText(version, step.identifier, source, text))
+    old, new = sides
+    if old.text is None or new.text is None:
+        return VersionDifference(before=old.version, after=new.version, is_text=False, hunks=())
+    olds, news = (_LINE.findall(text.text) for text in (old.text, new.text))
+    lines = compare_lines(olds, news, str(resolved.whole))
+    hunks = tuple(group_lines(lines))
+    names = [_PartNamer(parts, one, found) for one, found in ((old, olds), (new, news))]
     return VersionDifference(
-        before=before, after=after, is_text=True, hunks=tuple(group_lines(lines))
+        before=old.version,
+        after=new.version,
+        is_text=True,
+        hunks=hunks,
+        passages=tuple(_name_passages(hunks, names[0], names[1])),
     )
+
+
+class _PartNamer:
+    """Names the parts of a version that are some of its lines."""
+
+    def __init__(self, parts: PartExtraction, side: _ComparedText, lines: Sequence[str]) -> None:
+        self._parts, self._side = parts, side
+        self._starts = [0, *accumulate(map(len, lines))]
+
+    def name_part(self, lines: Sequence[int]) -> DifferentPart | None:
+        """Name the part with these lines, numbered from 1. None if no single part is these."""
+        side = self._side
+        if not lines or side.text is None:
+            return None
+        start, stop = self._starts[lines[0] - 1], self._starts[lines[-1]]
+        own = bool(scheme_of(side.name).part_mark)
+        try:
+            selector = select_range(
+                self._parts, side.source, side.text, start, stop, has_own_parts=own
+            )
+        except (PartNotSupported, NotFound):
+            return None
+        if selector is None:
+            return None
+        part = str(selector)
+        return DifferentPart(spell_part_uri(side.name, part), spell_part_path(side.name, part))
+
+
+def _name_passages(
+    hunks: Sequence[Sequence[DifferentLine]], before: _PartNamer, after: _PartNamer
+) -> Iterator[DifferentPassage]:
+    """Name the parts that differ, up to a limit."""
+    count = 0
+    for place, hunk in enumerate(hunks):
+        for is_same, group in groupby(hunk, key=lambda line: line.sign == " "):
+            if is_same:
+                continue
+            if count == _MOST_PASSAGES:
+                return
+            count += 1
+            found = list(group)
+            olds = [line.before for line in found if line.sign == "-" and line.before]
+            news = [line.after for line in found if line.sign == "+" and line.after]
+            yield DifferentPassage(place, before.name_part(olds), after.name_part(news))
 
 
 def _name_version(resolved: Resolved, number: int) -> Identifier:
@@ -149,9 +242,9 @@ def _describe_side(step: Fetch, number: int) -> ComparedVersion:
     )
 
 
-def _read_text(documents: Documents, side: Resolved, step: Fetch) -> str | None:
+def _read_text(parts: PartExtraction, source: Source) -> PlainText | None:
     try:
-        return documents.read_text(side, step)
+        return parts.read_text(source)
     except _WITHOUT_TEXT:
         return None
 

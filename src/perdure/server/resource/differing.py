@@ -26,7 +26,12 @@ async def show_difference(
     """Answer with the difference of two versions. Raises what `compare_versions` raises."""
     registry = service.registry
     found = await service.run_cutter(
-        compare_versions, registry.reading, registry.documents, resolved, numbers
+        compare_versions,
+        registry.reading,
+        registry.documents,
+        registry.parts,
+        resolved,
+        numbers,
     )
     if isinstance(found, Gone):
         return problems.answer_problem(problems.make_gone_problem(found), request)
