@@ -209,11 +209,17 @@ def routes(site: Deployment, letter: str) -> dict[str, bool]:
         *("/", "/authorities", "/pdi://oma.eop.gov.us/", f"/{day}/", f"/{day}/?info"),
         *(f"/{day}/?locations", f"/{name}?info", f"/{name}?locations", f"/{name}?landing"),
         *(f"/uri-res/{one}?{name}" for one in ("N2C", "N2Ls", "N2Ns")),
-        *(f"/{collection}?members", "/problems/not-found", "/nowhere", f"/{name}?quote=x+y+z"),
+        *(
+            f"/{name}?history",
+            f"/{collection}?members",
+            "/problems/not-found",
+            "/nowhere",
+            f"/{name}?quote=x+y+z",
+        ),
         *("/pdi://oma.eop.gov.us/1990/01/01/1", f"/{letter}%23char=0,99999", f"/{letter}?play"),
     )
     without = (
-        *(f"/{name}?{one}" for one in ("linkset", "history", "metadata", "cite", "quote=plain")),
+        *(f"/{name}?{one}" for one in ("linkset", "metadata", "cite", "quote=plain")),
         *(f"/{day}/?cite=apa", f"/uri-res/N2L?{name}", f"/uri-res/N2R?{name}", "/openapi.json"),
         *("/ark:99999/fk4browsed?", "/ark:99999/fk4browsed", "/api/handles/0.na/none"),
         *("/metrics", "/healthz", f"/{letter}?bytes", "/cdx?url=http://a.example/"),

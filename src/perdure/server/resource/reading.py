@@ -14,8 +14,6 @@ from __future__ import annotations
 
 from http import HTTPStatus
 
-import msgspec
-
 from perdure.errors import MalformedIdentifier, NotAcceptable, NotFound
 from perdure.errors.delegations import AnsweredElsewhere
 from perdure.formats import find_media_type
@@ -28,13 +26,11 @@ from perdure.parts import Playback
 from perdure.policy import templates
 from perdure.policy.naming import read_qualifiers
 from perdure.policy.ordering import depends_on_reader
-from perdure.policy.revisions import compare_revisions
-from perdure.policy.showing import show_to_readers
 from perdure.reading.resolved import Resolved
 from perdure.reading.targets import Question, read_question, spell_part_path, spell_path
 from perdure.server.apis import pwids
-from perdure.server.common import asking, auth, problems
-from perdure.server.common.answers import Answer, make_answer
+from perdure.server.common import asking, problems
+from perdure.server.common.answers import Answer
 from perdure.server.common.negotiate import find_leading, names_first, prefers_named, prefers_types
 from perdure.server.common.redirects import make_redirect, redirect_onward
 from perdure.server.common.request import Request
@@ -45,6 +41,7 @@ from perdure.server.resource import (
     citing,
     differing,
     held,
+    history,
     landing,
     members,
     metadata,
@@ -59,7 +56,7 @@ from perdure.server.resource import (
     signposting,
     viewing,
 )
-from perdure.server.resource.describing import TYPES, describe_record, make_public_record
+from perdure.server.resource.describing import TYPES, describe_record
 from perdure.server.resource.listings import list_set
 from perdure.server.resource.locating import list_locations
 from perdure.server.resource.shoulders import answer_shoulder
@@ -167,7 +164,7 @@ async def _answer_verb(
         case "locations":
             return list_locations(service, request, resolved)
         case "history":
-            return answer_history(service, request, resolved)
+            return await history.answer_history(service, request, resolved, question)
         case "signatures":
             return await signing.list_signatures(service, request, resolved)
         case "provenance":
@@ -370,30 +367,3 @@ async def answer_description(service: Service, request: Request, resolved: Resol
         stored=stored,
         signatures=await signing.read_shown(service, request, resolved),
     )
-
-
-def answer_history(service: Service, request: Request, resolved: Resolved) -> Answer:
-    """Answer with all revisions of the record as JSON, the oldest first, with their changes.
-
-    Only administrators of the identifier see the authors of the revisions.
-    """
-    identifier = resolved.identifier
-    if resolved.pwid is None:
-        resolved.require_known()
-    past = service.registry.records.list_revisions(identifier.key)
-    if not past:
-        raise NotFound(identifier=str(identifier))
-    full = b"authorization" in request.fields
-    if full:
-        auth.check_right(service, auth.find_bearer(service, request), "administer", identifier)
-    revisions: list[dict[str, object]] = []
-    before: dict[str, object] = {}
-    for record in (resolved.show_past(show_to_readers(one, past[-1])) for one in past):
-        shown = make_public_record(record, identifier.whole, request.base_url)
-        actor = {"by": record.by} if full else {}
-        revisions.append(shown | actor | {"changes": compare_revisions(before, shown)})
-        before = shown
-    fresh = b"no-store" if full else b"public, max-age=%d" % service.settings.fresh_seconds
-    body = msgspec.json.encode({"identifier": str(identifier.whole), "revisions": revisions})
-    fields = ((b"cache-control", fresh), (b"vary", b"authorization"))
-    return make_answer(HTTPStatus.OK, "application/json", body, *fields)

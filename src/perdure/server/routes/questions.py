@@ -57,7 +57,13 @@ QUESTIONS = (
         shown="?region=<word>",
         text="the resource, from a location that serves this region of the world",
     ),
-    Parameter(name="history", schema=BARE, shown="?history", text="all revisions of the record"),
+    Parameter(
+        name="history",
+        schema=BARE,
+        shown="?history",
+        text="all revisions of the record, with what each changed; for browsers "
+        "[a page](landing-pages.md#history)",
+    ),
     Parameter(
         name="signatures",
         schema=BARE,
