@@ -111,12 +111,36 @@ def test_parts_pictures_and_months_are_signed(
         shell.run("sign", name, "--key", "key")
     assert verdicts(shell) == [(name, "valid") for name in names]
     shell.run("mint", "--series", SERIES, "letter.txt")
-    assert verdicts(shell, month, code=exits.FINDINGS)[-1] == (month, "altered")
+    assert verdicts(shell, month, code=exits.FINDINGS)[0] == (month, "altered")
     (text,) = (
         shell.run("get", line.split(" ")[1]).stdout
         for line in shell.lines("verify", "--signatures", picture)
     )
     assert "reading: rgb8 2x2\n" in text
+
+
+def test_a_year_has_the_signatures_of_its_months_days_and_names(
+    shell: Shell, place: Path, key: str, letter: Path
+) -> None:
+    """Ruling pdi-patterns-everywhere: "Whatever takes a set takes a pattern or an interval"."""
+    trust(shell, place, f"ann {key}")
+    series = f"pdi://{SERIES}/"
+    for day in ("1997/09/01", "1997/09/02", "1997/10/01", "1998/01/01"):
+        shell.run("mint", "letter.txt", "--series", SERIES, "--day", day)
+    text = f"{series}1997/10/01/1.text.1"
+    some = [f"{series}{one}" for one in ("1997/", "1997/09/", "1997/09/01/", "1997/*/01/1")]
+    others = [series, f"{series}1998/01/01/", f"{series}*/01/01/1"]
+    for name in (text, *others, *some):
+        shell.run("sign", name, "--key", "key")
+    assert verdicts(shell, some[0]) == [(name, "valid") for name in (*some, text)]
+    assert verdicts(shell, some[1]) == [(name, "valid") for name in some[1:3]]
+    assert verdicts(shell, some[2]) == [(some[2], "valid")]
+    assert verdicts(shell, some[3]) == [(name, "valid") for name in (some[3], text)]
+    assert verdicts(shell, f"{series}1997/*/*/*.text") == [(text, "valid")]
+    assert sorted(verdicts(shell, series)) == sorted(
+        (name, "valid") for name in (*some, *others, text)
+    )
+    assert verdicts(shell, text) == [(text, "valid")]
 
 
 def test_a_signature_is_stored_once(shell: Shell, place: Path, signed: str, key: str) -> None:

@@ -285,3 +285,36 @@ def test_an_idempotency_key(
         post(site, name, data, bearer, 'Idempotency-Key: "once"').body
     )
     assert again["identifier"] == first["identifier"]
+
+
+def test_a_set_lists_what_is_signed_in_it_page_by_page(
+    site: Deployment, bearer: str, key: str, run: Run, tmp_path: Path
+) -> None:
+    """Ruling pdi-patterns-everywhere: "Whatever takes a set takes a pattern or an interval, by
+    every transport"."""
+    trust(site, key)
+    names = [site.mint(text(b"%d" % number)) for number in range(3)]
+    day = names[0].rpartition("/")[0] + "/"
+    year = "/".join(day.split("/")[:4]) + "/"
+    signed = [day, f"{day}*.text.1", names[0], f"{names[2]}#char=0,1"]
+    made = [post(site, name, sign(run, tmp_path, site, name, key), bearer) for name in signed]
+    ours = [receipt(one)["identifier"] for one in made]
+    found: list[str] = []
+    address = f"{year}?signatures&limit=1"
+    for _ in range(50):
+        answer = site.get(f"/{address}")
+        page = json.loads(answer.body)
+        found += [one["identifier"] for one in page["signatures"]]
+        if "next" not in page:
+            break
+        assert answer.headers["link"] == f'<{page["next"]}>; rel="next"'
+        address = f"{year}{page['next']}"
+    assert [name for name in found if name in ours] == ours
+    assert len(found) == len(set(found))
+    whole = json.loads(site.get(f"/{year}?signatures").body)
+    assert [one["identifier"] for one in whole["signatures"]] == found
+    assert site.get(f"/{year}?signatures&cursor=elsewhere").status == 400
+    closed = ReadingRule(about=names[0].rpartition(".text")[0], access=Access.CLOSED, by_token=True)
+    site.do(Restrict(rule=closed))
+    listed = site.get(f"/{year}?signatures")
+    assert ours[2] not in [one["identifier"] for one in json.loads(listed.body)["signatures"]]

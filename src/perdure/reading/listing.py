@@ -338,8 +338,14 @@ class Listings:
         They are in the order of their keys, which is that of their minting within a series. Each is
         read when it is needed.
         """
-        for other in self._find_referring(f"{kind}:{name.key}"):
-            if any(parse(target).key == name.key for target in other.record.targets):
+        return self.walk_targeting_key(name.key, kind)
+
+    def walk_targeting_key(
+        self, key: str, kind: TargetUse = TargetUse.SIGNED
+    ) -> Iterator[IdentifiedRecord]:
+        """Yield the same records for the key of a name."""
+        for other in self._find_referring(f"{kind}:{key}"):
+            if any(parse(target).key == key for target in other.record.targets):
                 yield other
 
     def list_proposals(self, now: str) -> tuple[IdentifiedRecord, ...]:

@@ -4,7 +4,8 @@ How it works: a signature is a document of its own; its record has the signed na
 (`Record.targets`). `measure_content` measures the content that a name names now, as a statement
 describes it. `list_signatures` reads the signatures of a name and judges each: the content is
 compared with the statement, and the key with all versions of the list of allowed signers of the
-series. The age of a signature is that of the change that recorded it.
+series. The age of a signature is that of the change that recorded it. `list_page` reads those of a
+set: of each name in it, and of the intervals and patterns around the name that are in it, too.
 
 What must stay true: signatures, contents and lists are read through the read door, so nothing that
 was withdrawn is shown; a statement is judged by the name that it states.
@@ -13,11 +14,11 @@ was withdrawn is shown; a statement is judged by the name that it states.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from datetime import datetime
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -27,7 +28,7 @@ from perdure.errors.signing import NothingToSign, PartNotSignable
 from perdure.extractors.port import Part, Source, Span, iterate_body
 from perdure.formats.essence import strip_parameters
 from perdure.ids import Identifier, parse
-from perdure.ids.name_set import make_set
+from perdure.ids.name_set import NameSet, make_set
 from perdure.model.changes import ChangeMark
 from perdure.model.queries import PUBLIC_READER, Fetch, Query, Reader
 from perdure.model.records import LOCAL, IdentifiedRecord, Record, Representation
@@ -70,6 +71,14 @@ class HeldSignature(msgspec.Struct, frozen=True, kw_only=True):
     recorded_at: str
     stamped: str = ""
     """The earliest time of a time stamp that was verified."""
+
+
+class SignaturePage(NamedTuple):
+    """The signatures of some names of a set."""
+
+    signatures: list[HeldSignature]
+    cursor: str | None
+    """Of the next page; None on the last one."""
 
 
 class Signatures:
@@ -202,6 +211,66 @@ class Signatures:
             held = self._read_signature(one, reader)
             if held is not None and name.matches(held.signed.statement.identifier):
                 yield held
+
+    def walk_set(self, names: NameSet, reader: Reader = PUBLIC_READER) -> Iterator[HeldSignature]:
+        """Yield the signatures of a set, of intervals and patterns in it, and of the names in it.
+
+        Raises NotFound if nothing known belongs to the set.
+        """
+        page = self.list_page(names, reader)
+        yield from page.signatures
+        while page.cursor is not None:
+            page = self.list_page(names, reader, cursor=page.cursor)
+            yield from page.signatures
+
+    def list_page(
+        self,
+        names: NameSet,
+        reader: Reader = PUBLIC_READER,
+        *,
+        cursor: str | None = None,
+        limit: int = _PAGE,
+    ) -> SignaturePage:
+        """Return the signatures of at most `limit` names of a set, in the order of the names.
+
+        Those of an interval are listed with the first name in it, those of the set before all
+        others. `cursor` is that of the page before. Raises the errors of `Listings.list_page`.
+        """
+        page = self._listings.list_page(names, cursor=cursor, limit=limit)
+        whole = "" if names.pattern is None else names.pattern.key
+        found = list(self._walk_keys(names, (whole,), reader)) if whole and cursor is None else []
+        seen = {whole}
+        for row in page.records:
+            name = row.identifier
+            around = [one for one in name.list_pattern_keys() if one not in seen]
+            seen.update(around)
+            found += (
+                held
+                for held in self._walk_keys(names, around, reader)
+                if self._is_first(name, held.signed.statement.identifier)
+            )
+            if name.key != whole:
+                found += self._walk_keys(names, (name.key,), reader)
+            if len(found) >= MOST and row is not page.records[-1]:
+                return SignaturePage(found, name.key)
+        return SignaturePage(found, page.cursor)
+
+    def _walk_keys(
+        self, names: NameSet, keys: Iterable[str], reader: Reader
+    ) -> Iterator[HeldSignature]:
+        """Yield the signatures of names in a set that have some keys."""
+        for key in keys:
+            for one in islice(self._listings.walk_targeting_key(key), MOST):
+                held = self._read_signature(one, reader)
+                if held is not None and names.contains(held.signed.statement.identifier):
+                    yield held
+
+    def _is_first(self, name: Identifier, signed: Identifier) -> bool:
+        """Return True if a name is the first one of a signed pattern, so that it is listed once."""
+        for page in self._listings.walk_pages(make_set(signed.resource), limit=1):
+            if page.records:
+                return page.records[0].identifier.key == name.key
+        return False
 
     def walk_all(self, reader: Reader = PUBLIC_READER) -> Iterator[HeldSignature]:
         """Yield all signatures of the registry. It reads every record."""

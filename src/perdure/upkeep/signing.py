@@ -139,10 +139,6 @@ def walk_signatures(registry: Registry, names: NameSet | None) -> Iterator[HeldS
     """
     if names is not None:
         names = registry.listings.require_known(names)
-        for page in registry.listings.walk_pages(names, limit=1000):
-            for one in page.records:
-                yield from registry.signatures.list_signatures(one.identifier, _READER)
-        if names.pattern is not None and not names.is_single:
-            yield from registry.signatures.list_signatures(names.pattern, _READER)
+        yield from registry.signatures.walk_set(names, _READER)
         return
     yield from registry.signatures.walk_all(_READER)

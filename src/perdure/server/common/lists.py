@@ -12,10 +12,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from types import MappingProxyType
+from urllib.parse import quote as escape
 
 import msgspec
 
 from perdure.errors import NotAcceptable
+from perdure.model.parameters import decode_names
 from perdure.server import pages
 from perdure.server.common.answers import Answer, escape_uri, join_links, make_answer, write_link
 from perdure.server.common.negotiate import choose_type
@@ -57,6 +59,23 @@ class ListEntry(msgspec.Struct, frozen=True):
     also: tuple[ListEntry, ...] = ()
     """Other names of the same thing."""
     facts: EntryFacts | None = None
+
+
+def write_following(
+    request: Request, cursor: str | None, limit: int, operand: str | None = None
+) -> str | None:
+    """Write the relative address of the next page, with the same question; None at the end.
+
+    `operand` is the set as a request to a resolution service spells it.
+    """
+    if cursor is None:
+        return None
+    paging = f"cursor={escape(cursor, safe='')}&limit={limit}"
+    if operand is not None:
+        return f"?{operand}?{paging}"
+    asked = decode_names(request.target.question or "").split("&")
+    kept = [one for one in asked if one and not one.startswith(("cursor=", "limit="))]
+    return "?" + "&".join((*kept, paging))
 
 
 def answer_list(

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from functools import partial
 from http import HTTPStatus
-from urllib.parse import quote as escape
 
 import msgspec
 
@@ -24,7 +23,6 @@ from perdure.errors.delegations import AnsweredElsewhere
 from perdure.errors.requests import ListNotPaged
 from perdure.ids import Identifier
 from perdure.ids.name_set import NameSet
-from perdure.model.parameters import decode_names
 from perdure.model.queries import Gone, ListingInterval, ListingPage
 from perdure.model.records import IdentifiedRecord, Record
 from perdure.policy.showing import show_to_readers
@@ -91,7 +89,7 @@ async def _list_known(
         return await _list_interval(service, request, names, question, about, sources)
     once = question.verb not in _ANSWERS  # those are about records  # ruling: urn93-duplicates
     page, limit = await _read_page(service, request, names, question, once=once)
-    following = _write_following(request, page, limit, operand)
+    following = lists.write_following(request, page.cursor, limit, operand)
     written: Answer = await service.read_list(
         _write_page, service, request, names, question, about, page, following, sources
     )
@@ -198,20 +196,6 @@ async def _read_page(
     for error in page.damaged:
         logs.get_log().error("corrupt", detail=str(error))
     return page, limit
-
-
-def _write_following(
-    request: Request, page: ListingPage, limit: int, operand: str | None
-) -> str | None:
-    """Write the relative address of the next page, with the same question; None at the end."""
-    if page.cursor is None:
-        return None
-    paging = f"cursor={escape(page.cursor, safe='')}&limit={limit}"
-    if operand is not None:
-        return f"?{operand}?{paging}"
-    asked = decode_names(request.target.question or "").split("&")
-    kept = [one for one in asked if one and not one.startswith(("cursor=", "limit="))]
-    return "?" + "&".join((*kept, paging))
 
 
 def _make_entries(request: Request, found: tuple[Identifier, ...]) -> list[lists.ListEntry]:

@@ -93,7 +93,7 @@ async def answer_get(service: Service, request: Request) -> Answer:
             raise
         return answer
     if resolved.is_pattern and question.verb == "signatures":
-        return await signing.list_signatures(service, request, resolved)
+        return await signing.list_signatures(service, request, resolved, question)
     if question.verb == "assertions" and (resolved.is_pattern or resolved.is_citation):
         return await asserting.list_assertions(service, request, resolved, question)
     if resolved.names is not None and question.verb in citing.VERBS:
@@ -166,7 +166,7 @@ async def _answer_verb(
         case "history":
             return await history.answer_history(service, request, resolved, question)
         case "signatures":
-            return await signing.list_signatures(service, request, resolved)
+            return await signing.list_signatures(service, request, resolved, question)
         case "provenance":
             return await provenance.show_provenance(service, request, resolved)
         case "manifest":

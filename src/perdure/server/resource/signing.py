@@ -1,6 +1,6 @@
 """The signatures of a name over HTTP: a list with their verdicts, and a way to attach one.
 
-    GET  <name>?signatures    a list in JSON
+    GET  <name>?signatures    a list in JSON; of a set page by page, with the names in it
     POST <name>?signatures    attaches a signed statement: 201, or 200 if it is attached already
 
 How it works: an attached signature becomes a document of its own, as on the command line
@@ -13,6 +13,7 @@ who may not read a document learns nothing about it from a verdict.
 
 from __future__ import annotations
 
+from functools import partial
 from http import HTTPStatus
 from itertools import islice
 
@@ -27,13 +28,14 @@ from perdure.model.commands import Mint, Receipt
 from perdure.model.records import Token
 from perdure.policy.rules import require_known
 from perdure.reading.resolved import Resolved
-from perdure.reading.signatures import HeldSignature, describe_signature
-from perdure.reading.targets import read_name, read_question, spell_path
-from perdure.server.common import asking, auth
+from perdure.reading.signatures import HeldSignature, SignaturePage, describe_signature
+from perdure.reading.targets import Question, read_name, read_question, spell_path
+from perdure.server.common import asking, auth, lists
 from perdure.server.common.answers import Answer, make_answer
 from perdure.server.common.readers import find_reader
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
+from perdure.server.resource import bibliographies
 from perdure.server.resource.planning import read_whole_body
 from perdure.server.resource.writing import make_receipt_answer, read_idempotency_key
 from perdure.signing.document import LONGEST
@@ -45,25 +47,39 @@ _MOST_SHOWN = 10
 """Signatures on a page or in a record. The list has all."""
 
 
-async def list_signatures(service: Service, request: Request, resolved: Resolved) -> Answer:
-    """Answer with the signatures of a name, or of an interval or a pattern itself.
+async def list_signatures(
+    service: Service, request: Request, resolved: Resolved, question: Question
+) -> Answer:
+    """Answer with the signatures of a name; of a set also with those of the names in it.
 
-    Raises NotFound, NoSuchVersion or NotAcceptable if the name names nothing.
+    Raises NotFound, NoSuchVersion or NotAcceptable if the name names nothing, InvalidRequest if the
+    cursor is not from this list.
     """
-    if resolved.names is None:
-        resolved.require_known()
-    elif resolved.names.pattern is None:  # written like no identifier, such as a prefix of handles
-        resolved.require_single()
-    name, reader = resolved.identifier, resolved.query.reader
-    found = await service.run_cutter(service.registry.signatures.list_signatures, name, reader)
+    signatures, reader = service.registry.signatures, resolved.query.reader
+    following: str | None = None
+    if resolved.names is not None and resolved.record is None:
+        limit = min(question.limit or service.settings.page_size, service.settings.page_size)
+        read_page = partial(
+            signatures.list_page, resolved.names, reader, cursor=question.cursor, limit=limit
+        )
+        page: SignaturePage = await service.read_list(read_page)
+        found, about = page.signatures, str(resolved.names)
+        following = lists.write_following(request, page.cursor, limit)
+    else:
+        if resolved.names is None:
+            resolved.require_known()
+        found = await service.run_cutter(signatures.list_signatures, resolved.identifier, reader)
+        about = str(resolved.identifier)
     _note_rules(service, request, found)
     body = {
-        "identifier": str(name),
+        "identifier": about,
         "signatures": [_show_signature(one, request.base_url) for one in found],
     }
+    if following is not None:
+        body["next"] = following
     fresh = b"public, max-age=%d" % service.settings.fresh_seconds
-    encoded = msgspec.json.encode(body)
-    return make_answer(HTTPStatus.OK, "application/json", encoded, (b"cache-control", fresh))
+    fields = [(b"cache-control", fresh), *bibliographies.link_following(following)]
+    return make_answer(HTTPStatus.OK, "application/json", msgspec.json.encode(body), *fields)
 
 
 async def read_shown(

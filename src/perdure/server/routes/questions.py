@@ -68,8 +68,8 @@ QUESTIONS = (
         name="signatures",
         schema=BARE,
         shown="?signatures",
-        text="the [signatures](signatures.md) of it, of its versions, formats and parts, or of an "
-        "interval, each with its verdict",
+        text="the [signatures](signatures.md) of it, of its versions, formats and parts, or of a "
+        "set and everything in it, page by page; each with its verdict",
     ),
     Parameter(
         name="assertions",
