@@ -56,6 +56,28 @@ def test_a_query_by_each_operation(asked: Deployment, name: str) -> None:
     assert asked.ask("POST", "/sparql", kind, length, body=ALL.encode()).body == expected.body
 
 
+def test_a_request_names_the_graphs(asked: Deployment, name: str) -> None:
+    """SPARQL 1.1 Protocol, section 2.1.4: "the dataset description specified in the protocol
+    request" counts instead of that of the query."""
+    other = "pdi://a.us/1997/09/01/1.jsonld.1"
+    query = f"/sparql?query={quote(ALL)}"
+    assert {"a": name} in find(asked, ALL)
+    assert find(asked, ALL.replace("{", f"FROM <{other}> {{", 1)) == []
+    for given, expected in ((name, [name]), (other, [])):
+        address = f"{query}&default-graph-uri={quote(given, safe='')}"
+        rows = json.loads(asked.get(address).body)["results"]["bindings"]
+        assert [one["a"]["value"] for one in rows] == expected
+    form = urlencode({"query": ALL, "default-graph-uri": other}).encode()
+    kind = "Content-Type: application/x-www-form-urlencoded"
+    answer = asked.ask("POST", "/sparql", kind, f"Content-Length: {len(form)}", body=form)
+    assert json.loads(answer.body)["results"]["bindings"] == []
+    kind, length = "Content-Type: application/sparql-query", f"Content-Length: {len(ALL)}"
+    target = f"/sparql?named-graph-uri={quote(other, safe='')}"
+    answer = asked.ask("POST", target, kind, length, body=ALL.encode())
+    assert json.loads(answer.body)["results"]["bindings"] == []
+    problem(asked.get(f"{query}&default-graph-uri=x"), 400, "invalid-request")
+
+
 @pytest.mark.parametrize(
     ("query", "accept", "kind"),
     [

@@ -42,6 +42,7 @@ from perdure.upkeep.indexing import bring_up_to_date
 
 pytest.importorskip("pyoxigraph")
 from perdure.upkeep.triples import updating
+from perdure.upkeep.triples.datasets import Dataset, has_dataset
 from perdure.upkeep.triples.nanopublications import make_annotation, write_nanopublication
 from perdure.upkeep.triples.quads import expand_document
 from perdure.upkeep.triples.querying import LONGEST, answer_query, check_query
@@ -307,6 +308,74 @@ def test_a_reader_asks_about_what_he_may_read(letter: Desk) -> None:
     graphs = "SELECT DISTINCT ?g { GRAPH ?g { ?s ?p ?o } }"
     assert ask(letter, graphs, PUBLIC_READER) == [[opened]]
     assert ask(letter, f"SELECT ?o {{ GRAPH <{closed}> {{ ?s ?p ?o }} }}", PUBLIC_READER) == []
+
+
+# datasets
+# --------
+
+WHO = "?a a oa:Annotation"
+LONG = "'" * 3
+
+
+@pytest.mark.parametrize("reader", [LOCAL_READER, PUBLIC_READER])
+def test_a_query_is_about_the_graphs_that_it_names(letter: Desk, reader: Reader) -> None:
+    """SPARQL 1.1 Query Language, section 13.2: "If there is no FROM clause, but there is one or
+    more FROM NAMED clauses, then the dataset includes an empty graph for the default graph."
+    """
+    names = sorted(store(letter, NAME) for _ in range(3))
+    first, second, _ = names
+    letter.mint(text("Closed"))
+    closed = store(letter, f"{TODAY}/5")
+    rule = ReadingRule(about=f"{TODAY}/5", access=Access.CLOSED, by_token=True)
+    letter.registry.door.execute_command(Restrict(rule=rule))
+    is_local = reader is LOCAL_READER
+
+    def find(query: str) -> list[str]:
+        return sorted(row[0] for row in ask(letter, query, reader))
+
+    assert find(f"SELECT ?a {{ {WHO} }}") == sorted([*names, closed] if is_local else names)
+    assert find(f"SELECT ?a FROM <{first}> {{ {WHO} }}") == [first]
+    assert find(f"SELECT ?a FROM <{first}> FROM <{second}> {{ {WHO} }}") == [first, second]
+    assert find(f"SELECT ?a FROM <{first}> {{ GRAPH ?g {{ {WHO} }} }}") == []
+    assert find(f"SELECT ?a FROM NAMED <{first}> {{ GRAPH ?g {{ {WHO} }} }}") == [first]
+    assert find(f"SELECT ?a FROM NAMED <{first}> {{ {WHO} }}") == []
+    both = f"FROM <{first}> FROM NAMED <{second}>"
+    assert find(f"SELECT ?a {both} {{ {WHO} }}") == [first]
+    assert find(f"SELECT ?a {both} {{ GRAPH ?g {{ {WHO} }} }}") == [second]
+    assert find(f"SELECT ?a FROM <{closed}> {{ {WHO} }}") == [closed] * is_local
+    assert find(f"SELECT ?a FROM <pdi://a.us/1997/09/01/1.jsonld.1> {{ {WHO} }}") == []
+    given = Dataset(default=(first, closed), named=(second,))
+    asked = f"{PREFIXES} SELECT ?a FROM <{second}> {{ {WHO} }}"
+    with open_triples(letter.registry) as index:
+        _, answer = answer_query(letter.registry, index, asked, reader, ("csv",), given)
+    rows = [row[0] for row in csv.reader(io.StringIO(answer.decode()))][1:]
+    assert sorted(rows) == (sorted([first, closed]) if is_local else [first])
+
+
+@pytest.mark.parametrize(
+    ("query", "is_stated"),
+    [
+        ("SELECT * FROM <a:b> { ?s ?p ?o }", True),
+        ("SELECT * #FROM\n from#<c:d>\nnamed <a:b> { ?s ?p ?o }", True),
+        ("PREFIX : <a:> SELECT *FROM:b{}", True),
+        ("PREFIX from: <a:> SELECT *FROM:b{}", True),
+        ("PREFIX : <a:> ASKFROMNAMED:b{}", True),
+        ("CONSTRUCT { <a:b> <a:b> 'x' } FROM <a:b> WHERE { }", True),
+        ("CONSTRUCTFROM<a:b>WHERE{}", True),
+        ("SELECT (?a<?b AS ?c)FROM<a:b>{}", True),
+        ("SELECT ('\\'' AS ?c) FROM <a:b> {}", True),
+        ('SELECT ("""a"b""" AS ?c) FROM <a:b> {}', True),
+        ("SELECT * { ?s ?p ?o }", False),
+        ("SELECT ?from { ?from ?p $from }", False),
+        ("PREFIX from: <a:> PREFIX x: <b:> SELECT * { from:a x:from 'x'@from, _:from }", False),
+        ("SELECT * { ?s <FROM> 'FROM <a:b>', 'it\\'s FROM', \"FROM\" }", False),
+        (f"SELECT * {{ ?s ?p {LONG}FROM 'x' FROM{LONG} }}", False),
+        ("SELECT * { ?s ?p ?o } # FROM <a:b>", False),
+    ],
+)
+def test_from_is_told_from_the_same_letters(query: str, is_stated: bool) -> None:
+    """SPARQL 1.1 Query Language, section 19.8, the terminals of the grammar."""
+    assert has_dataset(query) is is_stated
 
 
 # queries

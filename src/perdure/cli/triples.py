@@ -34,6 +34,20 @@ _MEMORY = 2 << 30  # bytes of a query of a server
     help="Form of the answer. Default: json for SELECT and ASK, turtle for CONSTRUCT and DESCRIBE.",
 )
 @click.option(
+    "--default-graph",
+    "default",
+    multiple=True,
+    metavar="ID",
+    help="Ask only about this assertion, instead of those that FROM names; may be repeated.",
+)
+@click.option(
+    "--named-graph",
+    "named",
+    multiple=True,
+    metavar="ID",
+    help="Only this assertion is a graph of GRAPH, instead of those of FROM NAMED.",
+)
+@click.option(
     "--public", is_flag=True, help="Answer from what everyone may read only, as a server does."
 )
 @click.option(
@@ -44,16 +58,20 @@ def sparql(
     query: str | None,
     file: str | None,
     forms: tuple[str, ...],
+    default: tuple[str, ...],
+    named: tuple[str, ...],
     public: bool,
     with_type: bool,
     seconds: int | None,
 ) -> None:
     """Answer QUERY, in SPARQL, about the assertions of the registry.
 
-    Each assertion is a graph that its identifier names. The index of triples is brought up to date
-    first. A query writes nothing, and is never sent to other servers.
+    Each assertion is a graph that its identifier, with format and version, names. Without FROM, the
+    query is about all of them together. The index of triples is brought up to date first. A query
+    writes nothing, and is never sent to other servers.
     """
     from perdure.model.queries import LOCAL_READER, PUBLIC_READER
+    from perdure.upkeep.triples.datasets import Dataset
     from perdure.upkeep.triples.querying import LONGEST, answer_query, check_query
     from perdure.upkeep.triples.updating import open_triples
 
@@ -68,7 +86,8 @@ def sparql(
         if seconds is not None:
             _limit(seconds)
         reader = PUBLIC_READER if public else LOCAL_READER
-        form, answer = answer_query(registry, index, query, reader, forms)
+        dataset = Dataset(default, named)
+        form, answer = answer_query(registry, index, query, reader, forms, dataset)
     if with_type:
         sys.stdout.buffer.write(f"{form.media_type}\n".encode())
     sys.stdout.buffer.write(answer)

@@ -1,6 +1,7 @@
 """Queries in SPARQL over HTTP, if the setting `sparql` is on.
 
     GET  /sparql?query=<query>
+    GET  /sparql?query=<query>&default-graph-uri=<name>&named-graph-uri=<name>
     POST /sparql                 the query as the body, or as a field of a form
 
 Specification: SPARQL 1.1 Protocol, query operations. Updates are not defined.
@@ -22,7 +23,7 @@ from perdure.errors import NotAcceptable
 from perdure.errors.requests import MissingParameter
 from perdure.errors.triples import QueryMalformed, QueryTooSlow
 from perdure.formats.essence import strip_parameters
-from perdure.model.parameters import read_parameters
+from perdure.model.parameters import Parameters, read_parameters
 from perdure.server.common import problems
 from perdure.server.common.answers import Answer, make_answer
 from perdure.server.common.negotiate import choose_type
@@ -34,6 +35,7 @@ from perdure.upkeep.triples.querying import FORMS, LONGEST, ResultForm, check_qu
 
 PATH = "sparql"
 QUERY, FORM = "application/sparql-query", "application/x-www-form-urlencoded"
+GRAPHS = {"default-graph-uri": "--default-graph", "named-graph-uri": "--named-graph"}
 SECONDS = 10
 """Time that a query may take."""
 _GRACE = 5  # seconds to start the process, and to bring the index up to date
@@ -51,7 +53,7 @@ async def answer_sparql(service: Service, request: Request) -> Answer:
     """
     if service.settings.sparql != "on":
         return problems.answer_problem(problems.no_such_page(request.target.text), request)
-    query = await _read_query(request)
+    query, dataset = await _read_query(request)
     check_query(query)
     forms = _choose_forms(request)
     words = [word for form in forms for word in ("--form", form.name)]
@@ -68,6 +70,7 @@ async def answer_sparql(service: Service, request: Request) -> Answer:
                 "--seconds",
                 str(SECONDS),
                 *words,
+                *dataset,
             ),
             given=query.encode(),
             seconds=SECONDS + _GRACE,
@@ -82,20 +85,28 @@ async def answer_sparql(service: Service, request: Request) -> Answer:
     return make_answer(HTTPStatus.OK, kind.decode(), answer, *fields)
 
 
-async def _read_query(request: Request) -> str:
-    """Return the query of a request (SPARQL 1.1 Protocol, section 2.1)."""
-    given = request.target.question or ""
+async def _read_query(request: Request) -> tuple[str, list[str]]:
+    """Return the query of a request, and the options that name its graphs.
+
+    They are in the address if the body is the query (SPARQL 1.1 Protocol, section 2.1).
+    """
+    given = read_parameters(request.target.question or "")
     if request.method == "POST":
         body = await read_whole_body(request, 4 * LONGEST)
         text = body.decode("utf-8", "replace")
         if strip_parameters(request.read_field(b"content-type")) == QUERY:
-            return text
-        given = text
-    pairs = read_parameters(given)
-    query = pairs.get("query", "")
+            return text, _list_graphs(given)
+        given = read_parameters(text)
+    query = given.get("query", "")
     if not query:
         raise MissingParameter(request="query", parameter="query", manual=_MANUAL)
-    return query
+    return query, _list_graphs(given)
+
+
+def _list_graphs(given: Parameters) -> list[str]:
+    """Return the options of the command for the graphs that a request names (section 2.1.4)."""
+    named = ((option, one) for name, option in GRAPHS.items() for one in given.list_values(name))
+    return [f"{option}={one}" for option, one in named]
 
 
 def _choose_forms(request: Request) -> list[ResultForm]:

@@ -34,6 +34,19 @@ _TEXT = (
     "([triples](triples.md)), if the setting `sparql` is on"
 )
 
+_GRAPHS = (
+    Parameter(
+        name="default-graph-uri",
+        text="an assertion that the query is about, instead of those of FROM",
+        repeated=True,
+    ),
+    Parameter(
+        name="named-graph-uri",
+        text="an assertion that is a graph of the query, instead of those of FROM NAMED",
+        repeated=True,
+    ),
+)
+
 TRIPLES = (
     Route(
         methods=("GET", "HEAD"),
@@ -43,7 +56,7 @@ TRIPLES = (
         text=_TEXT,
         shown=f"/{triples.PATH}?query=<query>",
         section="pages",
-        parameters=(Parameter(name="query", text="the query", schema=WORD),),
+        parameters=(Parameter(name="query", text="the query", schema=WORD), *_GRAPHS),
         answers=_ANSWERS,
         problems=_PROBLEMS,
     ),
@@ -54,6 +67,7 @@ TRIPLES = (
         operation="queryTriplesByPost",
         text=f"{_TEXT}; the query is the body, or the field `query` of a form",
         section="pages",
+        parameters=_GRAPHS,
         body=BodyShape(text="The query.", content={triples.QUERY: TEXT, triples.FORM: TEXT}),
         answers=_ANSWERS,
         problems=_PROBLEMS,

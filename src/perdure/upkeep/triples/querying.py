@@ -2,9 +2,10 @@
 
 Specifications: SPARQL 1.1 Query Language, SPARQL 1.1 Protocol, the result formats of SPARQL.
 
-How it works: pyoxigraph evaluates the query over all graphs, each of which is one assertion. If the
-registry has reading rules, only the graphs of assertions that the reader may read are there. A
-query that can run long runs in a process of its own (`perdure.server.apis.triples`).
+How it works: pyoxigraph evaluates the query over all graphs, each of which is one assertion, or
+over those that the query or the request names (`perdure.upkeep.triples.datasets`). If the registry
+has reading rules, only the graphs of assertions that the reader may read are there. A query that
+can run long runs in a process of its own (`perdure.server.apis.triples`).
 
 What must stay true: a query writes nothing, and reaches nothing outside the store. SERVICE, which
 sends queries to other servers, is refused before the query is read: nothing that looks like it is
@@ -28,6 +29,7 @@ from perdure.ids import parse
 from perdure.model.queries import Reader
 from perdure.model.records import LOCAL
 from perdure.registry import Registry
+from perdure.upkeep.triples.datasets import USUAL, Dataset, has_dataset
 from perdure.upkeep.triples.library import load_pyoxigraph
 from perdure.upkeep.triples.triple_index import TripleIndex
 
@@ -108,17 +110,23 @@ def _unescape(found: re.Match[str]) -> str:
 
 
 def answer_query(
-    registry: Registry, index: TripleIndex, query: str, reader: Reader, forms: tuple[str, ...] = ()
+    registry: Registry,
+    index: TripleIndex,
+    query: str,
+    reader: Reader,
+    forms: tuple[str, ...] = (),
+    dataset: Dataset = USUAL,
 ) -> tuple[ResultForm, bytes]:
     """Answer a query in the first of some forms that fits it; by default JSON or Turtle.
 
-    Raises QueryMalformed, SparqlTooLong, ServiceRefused or GraphsTooMany.
+    The graphs of `dataset` count instead of those that the query names. Raises QueryMalformed,
+    SparqlTooLong, ServiceRefused or GraphsTooMany.
     """
     check_query(query)
     ox = load_pyoxigraph()
     with index.open_store() as store:
         try:
-            found = store.query(query, **_choose_graphs(registry, index, reader))
+            found = _evaluate(store, query, _list_open(registry, index, reader), dataset)
             is_table = not isinstance(found, ox.QueryTriples)
             form = _choose_form(forms, is_table=is_table)
             if form.name == "csv" and isinstance(found, ox.QuerySolutions):
@@ -154,18 +162,44 @@ def _choose_form(names: tuple[str, ...], *, is_table: bool) -> ResultForm:
     return (wanted or fitting)[0]
 
 
-def _choose_graphs(registry: Registry, index: TripleIndex, reader: Reader) -> dict[str, Any]:
-    """Return the graphs that a reader may read: all, unless the registry has reading rules."""
+def _list_open(registry: Registry, index: TripleIndex, reader: Reader) -> list[str] | None:
+    """Return the graphs that a reader may read; None for all, if there are no reading rules."""
     if reader.name == LOCAL or not registry.records.find_last_rule():
-        return {"use_default_graph_as_union": True}
-    ox = load_pyoxigraph()
-    graphs: list[Any] = []
+        return None
+    graphs: list[str] = []
     for number, name in enumerate(index.list_names()):
         if number == MOST_GRAPHS:
             raise GraphsTooMany(limit=MOST_GRAPHS)
         if registry.assertions.find_assertion(parse(name), reader) is not None:
-            graphs.append(ox.NamedNode(name))
-    return {"default_graph": graphs, "named_graphs": graphs}
+            graphs.append(name)
+    return graphs
+
+
+def _evaluate(store: Any, query: str, readable: list[str] | None, dataset: Dataset) -> Any:
+    """Evaluate a query over the graphs that it or a request names, as far as they are readable."""
+    make = load_pyoxigraph().NamedNode
+    if dataset.is_stated:
+        known = None if readable is None else frozenset(readable)
+        default, named = (
+            [make(one) for one in names if known is None or one in known]
+            for names in (dataset.default, dataset.named)
+        )
+        return store.query(query, default_graph=default, named_graphs=named)
+    if has_dataset(query):
+        return (store if readable is None else _copy_graphs(store, readable)).query(query)
+    if readable is None:
+        return store.query(query, use_default_graph_as_union=True)
+    graphs = list(map(make, readable))
+    return store.query(query, default_graph=graphs, named_graphs=graphs)
+
+
+def _copy_graphs(store: Any, names: list[str]) -> Any:
+    """Return a store in memory that has only some graphs."""
+    ox = load_pyoxigraph()
+    some = ox.Store()
+    for name in names:
+        some.extend(store.quads_for_pattern(None, None, None, ox.NamedNode(name)))
+    return some
 
 
 def _shorten(text: str) -> str:
