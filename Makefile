@@ -20,7 +20,7 @@ CORE_TESTS := $(CORE:%=tests/%) $(CORE:%=src/perdure/%) src/perdure/errors tests
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-network test lint types layers coverage unit search trials bench release debian translations vendor lock clean
+.PHONY: help demo demo-network test lint types layers coverage unit rest search trials bench release debian translations vendor lock clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -31,7 +31,7 @@ demo: $(VENV)/.runtime  ## a registry with real documents, resolved in every way
 demo-network: $(VENV)/.runtime  ## three resolvers and a name server: names are handed over, and no link breaks
 	@$(BIN)/python examples/demo_network.py
 
-test: lint types layers coverage unit  ## everything that must hold: lint, types, layers, all tests
+test: lint types layers coverage rest  ## everything that must hold: lint, types, layers, all tests
 
 lint: $(VENV)/.development
 	$(BIN)/ruff format --check .
@@ -44,11 +44,18 @@ types: $(VENV)/.development
 layers: $(VENV)/.development
 	$(BIN)/lint-imports
 
-coverage: $(VENV)/.development  ## branches of the pure core that its tests by example reach
-	PYTHONHASHSEED=0 $(BIN)/pytest -q --no-header -r fE -n 2 --dist worksteal -m "not hypothesis and not trial" $(CORE_TESTS) --cov
+# Many tests wait for a server, a browser or a disk: three processes keep two cores busy.
+RUN_TESTS := PERDURE_CITEPROC=$(ORACLES) PERDURE_PARSE5=$(ORACLES) PYTHONHASHSEED=0 $(BIN)/pytest --dist worksteal
+TEST_NEEDS := $(VENV)/.development $(PEERS)/.installed $(PEERS)/OAI-PMH.xsd $(ORACLES)/.installed debian
 
-unit: $(VENV)/.development $(PEERS)/.installed $(PEERS)/OAI-PMH.xsd $(ORACLES)/.installed debian
-	PERDURE_CITEPROC=$(ORACLES) PERDURE_PARSE5=$(ORACLES) PYTHONHASHSEED=0 $(BIN)/pytest -n 2 --dist worksteal
+coverage: $(TEST_NEEDS)  ## branches of the pure core that its tests by example reach
+	$(RUN_TESTS) -q --no-header -r fE -n 2 -m "not hypothesis and not trial" $(CORE_TESTS) --cov
+
+unit: $(TEST_NEEDS)  ## all tests
+	$(RUN_TESTS) -n 3
+
+rest: $(TEST_NEEDS)  ## the tests that are not in coverage
+	$(RUN_TESTS) -n 3 $(CORE_TESTS:%=--rest-of %)
 
 search: $(VENV)/.development  ## new examples for the properties, for MINUTES=20, then mutants of the core (10 minutes more)
 	$(BIN)/python tools/search.py --minutes $(MINUTES)

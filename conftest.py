@@ -9,6 +9,9 @@ from which a failure is repeated first.
 
 `--shuffle SEED` runs the tests in another order: the modules, and the tests of each. No test may
 need what another one left behind.
+
+`--rest-of PATH` leaves out the tests of a place that `make coverage` runs: those without examples
+of Hypothesis. So `make test` runs each test once.
 """
 
 from __future__ import annotations
@@ -54,10 +57,38 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--shuffle", type=int, metavar="SEED", help="run the tests in another order")
+    parser.addoption(
+        "--rest-of",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="leave out the tests in PATH that are not examples of Hypothesis",
+    )
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    leave_out_measured(config, items)
+    shuffle_tests(config, items)
+
+
+def leave_out_measured(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the tests that `make coverage` runs."""
+    places = [one.resolve() for one in config.getoption("--rest-of")]
+    kept: list[pytest.Item] = []
+    measured: list[pytest.Item] = []
+    for item in items:
+        is_within = any(item.path.is_relative_to(place) for place in places)
+        is_law = item.get_closest_marker("hypothesis") is not None
+        (measured if is_within and not is_law else kept).append(item)
+    if measured:
+        config.hook.pytest_deselected(items=measured)
+        items[:] = kept
+
+
+def shuffle_tests(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Put the tests in another order, if a seed was given."""
     seed = config.getoption("--shuffle")
     if seed is None:
         return
