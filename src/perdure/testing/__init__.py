@@ -16,6 +16,7 @@ Install it with `pip install perdure[testing]`.
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 
 from hypothesis import strategies as st
@@ -49,14 +50,19 @@ _TROUBLE = (
 letters with an ASCII lower case, non-ASCII digits, halves of surrogate pairs, long numbers."""
 
 
+@cache
 def texts(*schemes: str) -> st.SearchStrategy[str]:
     """Well-formed texts of the named schemes, or of all schemes, in every spelling."""
     return st.one_of([import_module(f"{__name__}.{s}").texts() for s in schemes or SCHEMES])
 
 
+@cache
 def values(*schemes: str) -> st.SearchStrategy[Identifier]:
     """Identifiers of the named schemes, or of all schemes."""
     return texts(*schemes).map(parse)
+
+
+_INSERTED = st.just("") | st.sampled_from(_TROUBLE)
 
 
 @st.composite
@@ -69,10 +75,11 @@ def spoil_texts(draw: st.DrawFn, texts: st.SearchStrategy[str]) -> str:
     for _ in range(draw(st.integers(1, 3))):
         start = draw(st.integers(0, len(text)))
         end = draw(st.integers(start, min(len(text), start + 3)))
-        text = text[:start] + draw(st.just("") | st.sampled_from(_TROUBLE)) + text[end:]
+        text = text[:start] + draw(_INSERTED) + text[end:]
     return text
 
 
+@cache
 def noisy_texts(*prefixes: str) -> st.SearchStrategy[str]:
     """Arbitrary texts, with or without one of the prefixes."""
     anything = st.text() | st.lists(st.sampled_from(_TROUBLE), max_size=8).map("".join)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache, lru_cache
+
 from hypothesis import strategies as st
 
 from perdure.ids.ark import Ark, parse_ark
@@ -16,6 +18,7 @@ _NAMES = st.lists(
 _STRUCTURE = st.sampled_from(("/", ".", "//", "./", "/."))
 
 
+@lru_cache(4096)
 def _add_hyphens(text: str) -> st.SearchStrategy[str]:
     """The text with hyphens between its characters, but never within an escape."""
     if "%" in text:
@@ -24,17 +27,23 @@ def _add_hyphens(text: str) -> st.SearchStrategy[str]:
     return st.tuples(*(hyphens.map(character.__add__) for character in text)).map("".join)
 
 
+_SPELLED_LABELS = st.sampled_from(_LABELS).flatmap(any_case)
+_SPELLED_NAANS = _NAANS.flatmap(any_case).flatmap(_add_hyphens)
+_SPELLED_NAMES = _NAMES.flatmap(_add_hyphens)
+_QUALIFIERS = st.lists(st.tuples(_STRUCTURE, _NAMES).map("".join), max_size=4)
+_IDLE = st.sampled_from(("", "/", ".", "-/"))
+
+
+@cache
 @st.composite
 def texts(draw: st.DrawFn) -> str:
     """Well-formed ARKs in every spelling: labels, hyphens, case, redundant slashes and periods."""
-    label = draw(st.sampled_from(_LABELS).flatmap(any_case))
-    naan = draw(_NAANS.flatmap(any_case).flatmap(_add_hyphens))
-    name = draw(_NAMES.flatmap(_add_hyphens))
-    qualifier = "".join(draw(st.lists(st.tuples(_STRUCTURE, _NAMES).map("".join), max_size=4)))
-    idle = draw(st.sampled_from(("", "/", ".", "-/")))
-    return f"{label}{naan}/{name}{qualifier}{idle}"
+    label, naan, name = draw(_SPELLED_LABELS), draw(_SPELLED_NAANS), draw(_SPELLED_NAMES)
+    qualifier = "".join(draw(_QUALIFIERS))
+    return f"{label}{naan}/{name}{qualifier}{draw(_IDLE)}"
 
 
+@cache
 def values() -> st.SearchStrategy[Ark]:
     """ARKs."""
     return texts().map(parse_ark)

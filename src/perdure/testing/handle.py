@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from urllib.parse import quote
 
 from hypothesis import strategies as st
@@ -21,6 +22,10 @@ _PREFIXES = st.from_regex(r"10\.[0-9]{4}(\.[0-9]{2})?|[0-9]{2,5}(\.[A-Za-z]{1,4}
 _SUFFIXES = st.text(_CHARACTERS + "./", min_size=1, max_size=16)
 
 
+_PROXIES = st.sampled_from(_DECODED).flatmap(any_case)
+
+
+@cache
 @st.composite
 def texts(draw: st.DrawFn) -> str:
     """Well-formed Handles and DOIs in every spelling: schemes, proxies, case, escapes."""
@@ -30,11 +35,10 @@ def texts(draw: st.DrawFn) -> str:
         return draw(any_case("doi:")) + handle
     if draw(st.booleans()):
         return draw(any_case("hdl:")) + handle
-    return draw(st.sampled_from(_DECODED).flatmap(any_case)) + quote(
-        handle, safe=draw(st.sampled_from(("/", "/:;()", "")))
-    )
+    return draw(_PROXIES) + quote(handle, safe=draw(st.sampled_from(("/", "/:;()", ""))))
 
 
+@cache
 def values() -> st.SearchStrategy[Handle]:
     """Handles and DOIs."""
     return texts().map(parse_handle)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cache
 
 from hypothesis import strategies as st
 
@@ -48,6 +49,7 @@ _XML_TEXTS = _TEXTS.map(lambda text: "".join(c for c in text if c.isprintable())
 _NCNAMES = st.from_regex("[A-Za-z_éあ][A-Za-z0-9._é-]{0,8}", fullmatch=True)
 
 
+@cache
 def plaintext_selectors() -> st.SearchStrategy[Selector]:
     """Selectors of RFC 5147."""
     charsets = st.sampled_from((None, "utf-8", "iso-8859-1", "shift_jis"))
@@ -63,6 +65,7 @@ def plaintext_selectors() -> st.SearchStrategy[Selector]:
     )
 
 
+@cache
 def table_selectors() -> st.SearchStrategy[Selector]:
     """Selectors of RFC 7111."""
     position = st.none() | _COUNTS
@@ -75,6 +78,7 @@ def table_selectors() -> st.SearchStrategy[Selector]:
     return st.sampled_from(("row", "col", "cell")).flatmap(build_cells)
 
 
+@cache
 def page_selectors() -> st.SearchStrategy[Selector]:
     """Selectors of RFC 8118."""
     offset, size = _decimal_numbers(), _decimal_numbers().filter(bool)
@@ -86,16 +90,19 @@ def page_selectors() -> st.SearchStrategy[Selector]:
     )
 
 
+@cache
 def _decimal_numbers() -> st.SearchStrategy[Fraction]:
     digits = st.integers(0, 18)
     return st.builds(lambda number, places: Fraction(number, 10**places), _NUMBERS, digits)
 
 
+@cache
 def _time_intervals() -> st.SearchStrategy[Time]:
     ends = st.tuples(_decimal_numbers(), _decimal_numbers()).filter(lambda pair: pair[0] != pair[1])
     return ends.map(lambda pair: Time(min(pair), max(pair)))
 
 
+@cache
 def _pixel_areas() -> st.SearchStrategy[Area]:
     ends = st.tuples(_NUMBERS, _NUMBERS).filter(lambda pair: pair[0] != pair[1])
     return st.builds(
@@ -107,6 +114,7 @@ def _pixel_areas() -> st.SearchStrategy[Area]:
     )
 
 
+@cache
 def media_selectors() -> st.SearchStrategy[Selector]:
     """Selectors of Media Fragments URI 1.0."""
     percent = st.tuples(
@@ -122,6 +130,7 @@ def media_selectors() -> st.SearchStrategy[Selector]:
     return everything.filter(lambda one: one != Media())
 
 
+@cache
 def mpeg21_selectors() -> st.SearchStrategy[Selector]:
     """Selectors of ISO/IEC 21000-17."""
     tracks = st.builds(
@@ -142,6 +151,7 @@ def _choose_first(pieces: st.SearchStrategy[Selector]) -> st.SearchStrategy[Sele
     return st.lists(pieces, min_size=2, max_size=4).map(lambda those: First(tuple(those)))
 
 
+@cache
 def xpointer_selectors() -> st.SearchStrategy[Selector]:
     """Selectors of the XPointer Framework, with element(), xmlns() and xpointer()."""
     steps = st.lists(_COUNTS, min_size=1, max_size=4).map(tuple)
@@ -156,23 +166,27 @@ def xpointer_selectors() -> st.SearchStrategy[Selector]:
     return pieces | with_namespaces | _choose_first(pieces)
 
 
+@cache
 def _xpath_selectors() -> st.SearchStrategy[XPath]:
     spelled = st.sampled_from(("/a/b[2]", "//p[text()=')']", "id('x')/range-to(id('y'))", "//*[1]"))
     anything = _XML_TEXTS.filter(lambda text: "//" not in text and not text.isspace())
     return st.builds(XPath, spelled | anything)
 
 
+@cache
 def id_selectors() -> st.SearchStrategy[Selector]:
     """HTML IDs."""
     return st.builds(ElementById, _XML_TEXTS.map(lambda text: "".join(text.split()) or "a"))
 
 
+@cache
 def directive_selectors() -> st.SearchStrategy[Selector]:
     """URL Fragment Text Directives."""
     maybe = st.none() | _TEXTS
     return st.builds(TextDirective, _TEXTS, maybe, maybe, maybe)
 
 
+@cache
 def annotation_selectors() -> st.SearchStrategy[Selector]:
     """Selectors of Web Annotation: its own, and those of the syntaxes that it can name."""
     quotes = st.builds(TextQuote, _TEXTS, _TEXTS | st.just(""), _TEXTS | st.just(""))
@@ -196,6 +210,7 @@ def _nest_three(single: st.SearchStrategy[Selector]) -> st.SearchStrategy[Select
     return st.builds(Within, single, st.builds(Within, single, single))
 
 
+@cache
 def pdi_selectors() -> st.SearchStrategy[Selector]:
     """Parts of PDIs."""
     return pdi_texts.fragment_specifiers().map(pdi_parts.read_pdi_part)
@@ -215,6 +230,7 @@ SYNTAXES: dict[str, Callable[[], st.SearchStrategy[Selector]]] = {
 }
 
 
+@cache
 def selectors(*names: str) -> st.SearchStrategy[Selector]:
     """Selectors of the named syntaxes, or of all syntaxes."""
     return st.one_of([SYNTAXES[name]() for name in names or SYNTAXES])

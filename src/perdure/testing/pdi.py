@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from hypothesis import strategies as st
 
 from perdure.ids.pdi import Pdi, parse_pdi
@@ -13,16 +15,19 @@ _COMPONENT = st.text("abcxyzABCXYZ0189-", min_size=1, max_size=6)
 _COUNTRY = st.sampled_from(("us", "US", "fr", "gov", "museum"))
 
 
+@cache
 def series_names() -> st.SearchStrategy[str]:
     """Document series."""
     components = st.lists(_COMPONENT, min_size=1, max_size=3)
     return st.builds(lambda names, country: ".".join((*names, country)), components, _COUNTRY)
 
 
+@cache
 def _spell_number(number: int) -> st.SearchStrategy[str]:
     return st.sampled_from((f"{number}", f"{number:02}"))
 
 
+@cache
 @st.composite
 def existing_days(draw: st.DrawFn) -> str:
     """Existing days, `YYYY/MM/DD`, padded or not, also after the year 9999."""
@@ -34,6 +39,7 @@ def existing_days(draw: st.DrawFn) -> str:
     return f"{year}/{draw(_spell_number(day.month))}/{draw(_spell_number(day.day))}"
 
 
+@cache
 @st.composite
 def patterns_of_days(draw: st.DrawFn) -> str:
     """Days with a wildcard for at least one component."""
@@ -42,6 +48,7 @@ def patterns_of_days(draw: st.DrawFn) -> str:
     return "/".join("*" if at in wild else component for at, component in enumerate(day))
 
 
+@cache
 def serial_numbers() -> st.SearchStrategy[str]:
     """Serial numbers of any length."""
     return st.integers(min_value=1).map(str) | st.from_regex("[1-9][0-9]{20,60}", fullmatch=True)
@@ -55,6 +62,7 @@ def _character_runs(characters: str) -> st.SearchStrategy[str]:
     return st.lists(pieces, min_size=1, max_size=8).map("".join)
 
 
+@cache
 def foreign_urls() -> st.SearchStrategy[str]:
     """URLs in spellings that RFC 3986 section 6.2.2 makes equal."""
     return st.builds(
@@ -68,6 +76,7 @@ def foreign_urls() -> st.SearchStrategy[str]:
     )
 
 
+@cache
 def unique_ids() -> st.SearchStrategy[str]:
     """Unique-ids: serial numbers, digits, names, encapsulated identifiers."""
     return st.one_of(
@@ -78,6 +87,7 @@ def unique_ids() -> st.SearchStrategy[str]:
     )
 
 
+@cache
 def format_names() -> st.SearchStrategy[str]:
     """Formats, among them some that imply a fragment scheme."""
     token = st.sampled_from(("text", "TEXT", "html", "Gif", "au", "mpeg", "pdf", "svg%2Bxml"))
@@ -88,6 +98,7 @@ def format_names() -> st.SearchStrategy[str]:
     )
 
 
+@cache
 def version_numbers() -> st.SearchStrategy[str]:
     """Versions, with and without leading zeros."""
     zeros = st.sampled_from(("", "", "0", "00"))
@@ -100,6 +111,7 @@ def version_numbers() -> st.SearchStrategy[str]:
 _SPECIFIER = _character_runs("abcXYZ019-:;$_!'./*?+")
 
 
+@cache
 def position_lists() -> st.SearchStrategy[str]:
     """One position, or a list of them in parentheses."""
     listed = st.lists(_SPECIFIER, min_size=1, max_size=3).map(lambda those: f"({','.join(those)})")
@@ -119,6 +131,7 @@ def _write_corners(across: str, down: str) -> str:
 _CORNERS = st.builds(_write_corners, _INTERVAL, _INTERVAL)
 
 
+@cache
 def fragment_specifiers() -> st.SearchStrategy[str]:
     """Fragment specifiers with their scheme, without the `#`."""
     return st.one_of(
@@ -147,6 +160,15 @@ _IMPLIED = {
 }
 
 
+_DAYS_AND_PATTERNS = patterns_of_days() | existing_days()
+
+
+@cache
+def _add_star(component: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    return component | st.just("*")
+
+
+@cache
 @st.composite
 def texts(draw: st.DrawFn, depth: int = 2, *, patterns: bool = True) -> str:
     """Well-formed PDIs in every spelling, with fragments, and with citations nested `depth` deep.
@@ -154,19 +176,18 @@ def texts(draw: st.DrawFn, depth: int = 2, *, patterns: bool = True) -> str:
     `patterns` says if patterns are among them.
     """
     wild = draw(st.booleans()) if patterns else False
-    star = st.just("*") if wild else st.nothing()
     prefix = draw(st.sampled_from(("pdi", "PDI", "pDi", "urn:pdi", "URN:PDI", "Urn:pdi")))
     begin = f"{prefix}://{draw(series_names())}/"
-    day = draw(patterns_of_days() | existing_days() if wild else existing_days())
+    day = draw(_DAYS_AND_PATTERNS if wild else existing_days())
     if wild and depth == 2 and draw(st.booleans()):
         components = draw(existing_days()).split("/")[: draw(st.integers(0, 3))]
         return begin + "".join(f"{component}/" for component in components)
-    text = f"{begin}{day}/{draw(unique_ids() | star)}"
+    text = f"{begin}{day}/{draw(_add_star(unique_ids()) if wild else unique_ids())}"
     has = draw(st.sampled_from(("uid", "format", "version", "version")))
     if has != "uid":
-        text += f".{draw(format_names() | star)}"
+        text += f".{draw(_add_star(format_names()) if wild else format_names())}"
     if has == "version":
-        text += f".{draw(version_numbers() | star)}"
+        text += f".{draw(_add_star(version_numbers()) if wild else version_numbers())}"
     match draw(st.sampled_from(("", "", "#", "default", "@"))):
         case "#":
             text += f"#{draw(fragment_specifiers())}"
@@ -178,11 +199,13 @@ def texts(draw: st.DrawFn, depth: int = 2, *, patterns: bool = True) -> str:
     return text
 
 
+@cache
 def values() -> st.SearchStrategy[Pdi]:
     """PDIs, patterns among them."""
     return texts().map(parse_pdi)
 
 
+@cache
 def generic_resources() -> st.SearchStrategy[Pdi]:
     """Generic resources without wildcards, as stores have records of them."""
     return texts(depth=0, patterns=False).map(lambda text: parse_pdi(text).resource)

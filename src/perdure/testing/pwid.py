@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from functools import cache
 
 from hypothesis import strategies as st
 
@@ -28,9 +29,12 @@ _ADDRESSES = st.tuples(
 ).map("".join)
 _ITEMS = _ADDRESSES | st.from_regex(r"~?[A-Za-z0-9._-]{1,10}", fullmatch=True)
 _COVERAGES = st.sampled_from(COVERAGES)
+_SPELLED_OPENINGS = st.sampled_from(("pwid", "urn:pwid")).flatmap(any_case)
+_SPELLED_ARCHIVES = _ARCHIVES.flatmap(any_case)
 _OLD_COVERAGES = ("page", "part", "coll", "snapshot", "rec", "other")
 
 
+@cache
 @st.composite
 def _time_spellings(draw: st.DrawFn) -> str:
     """A time of any precision in any spelling."""
@@ -50,18 +54,20 @@ def _time_spellings(draw: st.DrawFn) -> str:
     return f"{date}{draw(st.sampled_from('Tt_'))}{clock}{draw(st.sampled_from(('Z', 'z', '')))}"
 
 
+@cache
 @st.composite
 def texts(draw: st.DrawFn) -> str:
     """Well-formed PWIDs in every dialect, and in mixtures of dialects."""
-    opening = draw(st.sampled_from(("pwid", "urn:pwid")).flatmap(any_case))
+    opening = draw(_SPELLED_OPENINGS)
     old = draw(st.booleans())
     coverage = f"_{draw(st.sampled_from(_OLD_COVERAGES))}" if old else f":{draw(_COVERAGES)}"
-    archive, item = draw(_ARCHIVES.flatmap(any_case)), draw(_ITEMS)
+    archive, item = draw(_SPELLED_ARCHIVES), draw(_ITEMS)
     if "://" in item and draw(st.booleans()):  # optional in draft-00
         coverage = ""
     return f"{opening}:{archive}:{draw(_time_spellings())}{draw(any_case(coverage))}:{item}"
 
 
+@cache
 def values() -> st.SearchStrategy[Pwid]:
     """PWIDs."""
     return texts().map(parse_pwid)

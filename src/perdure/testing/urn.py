@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from hypothesis import strategies as st
 
 from perdure.ids.urn import Urn, parse_urn
@@ -16,11 +18,15 @@ def _join_name(first: str, rest: str) -> str:
     return (first + rest).rstrip(":") or "a"  # ":::" at the end marks a URN of 1993
 
 
+_NIDS = st.from_regex("x[a-z0-9-]{0,8}[a-z0-9]|isbn|nbn|uuid|[a-z]{32}", fullmatch=True)
+_NAMES = st.builds(_join_name, _PCHAR, _PATH)
+
+
+@cache
 @st.composite
 def texts(draw: st.DrawFn) -> str:
     """Well-formed URNs in every spelling, of namespaces that no other scheme uses."""
-    nid = draw(st.from_regex("x[a-z0-9-]{0,8}[a-z0-9]|isbn|nbn|uuid|[a-z]{32}", fullmatch=True))
-    name = draw(st.builds(_join_name, _PCHAR, _PATH))
+    nid, name = draw(_NIDS), draw(_NAMES)
     text = f"{draw(any_case('urn'))}:{draw(any_case(nid))}:{name}"
     for introducer in ("?+", "?="):
         if draw(st.booleans()):
@@ -33,6 +39,7 @@ def texts(draw: st.DrawFn) -> str:
     return text
 
 
+@cache
 def values() -> st.SearchStrategy[Urn]:
     """URNs."""
     return texts().map(parse_urn)

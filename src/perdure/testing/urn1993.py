@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from hypothesis import strategies as st
 
 from perdure.ids.urn1993 import Urn1993, parse_urn1993
@@ -14,6 +16,7 @@ _INDIVIDUALS = {
 _XALPHAS = st.text("abzABZ019-_.@", min_size=1, max_size=12)
 
 
+@cache
 @st.composite
 def texts(draw: st.DrawFn) -> str:
     """Well-formed URNs of 1993 in every spelling.
@@ -26,6 +29,7 @@ def texts(draw: st.DrawFn) -> str:
     return f"{draw(any_case('urn'))}:{authority}::{draw(_XALPHAS)}:::"
 
 
+@cache
 def values() -> st.SearchStrategy[Urn1993]:
     """URNs of 1993."""
     return texts().map(parse_urn1993)
