@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -24,7 +25,7 @@ from tests.server.deployment import SERIES, Deployment, deployed, text
 
 import perdure
 from perdure.ids import parse
-from perdure.metadata import dublin_core
+from perdure.metadata import dublin_core, public_xml
 from perdure.metadata.datacite_words import NAMESPACE as DATACITE
 from perdure.metadata.xml_text import validate_record
 from perdure.model.commands import Restrict, Withdraw
@@ -52,10 +53,13 @@ def load_official_schema() -> Any:
     """The protocol's own XML Schema with those of the metadata; None if it is not installed."""
     if not OFFICIAL.exists():
         return None
+    ours = Path(tempfile.mkdtemp()) / "perdure.xsd"
+    ours.write_bytes(public_xml.write_record_schema())
     imported = {
         OAI: OFFICIAL,
         f"{{{dublin_core.NAMESPACE}}}": SCHEMAS / "oai_dc.xsd",
         f"{{{DATACITE}}}": SCHEMAS / "datacite-4.7.xsd",
+        f"{{{public_xml.NAMESPACE}}}": ours,
     }
     lines = (
         f'<import namespace="{space.strip("{}")}" schemaLocation="{file}"/>'
@@ -342,7 +346,7 @@ def test_a_form_asks_the_same(repository: Repository) -> None:
     answer = repository.site.ask("POST", "/oai", kind, body=body)
     assert answer.status == 200
     prefixes = etree.fromstring(answer.body).iter(f"{OAI}metadataPrefix")
-    assert [one.text for one in prefixes] == ["oai_dc", "datacite"]
+    assert [one.text for one in prefixes] == ["oai_dc", "datacite", "perdure"]
 
 
 @pytest.mark.parametrize(
@@ -396,7 +400,7 @@ def test_sickle_harvests_everything(repository: Repository) -> None:
     headers = repository.list_headers()
     assert found["records"] == [name_of(one) for one in headers]
     assert found["deleted"] == [name_of(one) for one in headers if one.get("status")]
-    assert found["formats"] == ["oai_dc", "datacite"]
+    assert found["formats"] == ["oai_dc", "datacite", "perdure"]
     assert f"pdi:{SERIES}" in found["sets"]
     assert "Reaped with a sickle" in found["titles"]
 

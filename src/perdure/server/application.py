@@ -32,6 +32,7 @@ A request is about a page of the server or about an identifier; identifiers have
     GET HEAD  /resourcesync/resourcelist.xml                    sitemaps.show_resources
     GET HEAD  /resourcesync/changelist.xml                      sitemaps.show_changes
     GET HEAD  /oai?verb=<verb>                                  harvesting.answer_harvester
+    GET HEAD  /oai/perdure.xsd                                  harvesting.show_schema
     POST      /oai                                              harvesting.answer_harvester
     GET HEAD  /feed.atom?about=<set>                            feeds.answer_feed
     GET HEAD  /.well-known/pdi                                  well_known.show_series

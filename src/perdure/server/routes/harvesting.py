@@ -111,6 +111,15 @@ HARVESTING = (
         problems=(errors.Unavailable,),
     ),
     Route(
+        methods=("GET", "HEAD"),
+        pattern=harvesting.SCHEMA,
+        handler=harvesting.show_schema,
+        operation="showRecordSchema",
+        text="the XML Schema of the format `perdure` of metadata",
+        section="pages",
+        answers=(AnswerShape(status=200, text="The schema.", content={"application/xml": TEXT}),),
+    ),
+    Route(
         methods=("POST",),
         pattern=harvesting.PAGE,
         handler=harvesting.answer_harvester,

@@ -26,7 +26,10 @@ from perdure.errors.exchanging import RecordWithoutName
 from perdure.errors.harvesting import HarvestedWithoutAddress
 from perdure.ids import Identifier, find_label
 from perdure.ids.urls import is_known_host
-from perdure.metadata import read_record
+from perdure.metadata import public_xml, read_record
+from perdure.model.about import About
+from perdure.model.description_checks import LARGEST_ATTACHED
+from perdure.model.public_records import PublicRecord
 from perdure.policy import binding
 from perdure.upkeep.exchange import attaching, describing
 from perdure.upkeep.harvesting.pages import ForeignRecord, cut_metadata
@@ -84,6 +87,8 @@ class HarvestedLine(NamedTuple):
 
 def make_line(record: ForeignRecord, *, source: str, prefix: str, taking: Taking) -> HarvestedLine:
     """Make the line of a record. Raises PerdureError if it cannot be taken."""
+    if prefix == public_xml.FORMAT:
+        return make_public_line(record, source=source, taking=taking)
     kind = _PREFIXES.get(prefix)
     inner = cut_metadata(record.raw, kind.root) if kind is not None else ""
     texts = tuple(_list_identifiers(inner, kind)) if kind is not None and inner else ()
@@ -108,6 +113,58 @@ def make_line(record: ForeignRecord, *, source: str, prefix: str, taking: Taking
             attaching.attach(line, inner.encode(), kind.format, XML)
     attaching.attach(line, record.raw.encode(), WHOLE, XML)
     return HarvestedLine(name, line, remark)
+
+
+def make_public_line(record: ForeignRecord, *, source: str, taking: Taking) -> HarvestedLine:
+    """Make the line of a record of another perdure, in our own format.
+
+    What it holds is a location here, with the promise of its digest. Values of a handle, aliases
+    and targets have effects beyond describing and locating, so only the attached record has them.
+    Raises PerdureError if it cannot be taken.
+    """
+    name = _find_name(record.identifier, ())
+    pairs = {SOURCE: source, NAME_THERE: record.identifier}
+    line: dict[str, Any] = {"id": str(name), "metadata": pairs, "locations": []}
+    whole = record.raw.encode()
+    remark: PerdureError | None = None
+    try:
+        inner = cut_metadata(record.raw, public_xml.ROOT)
+        public = public_xml.read_public_record(inner.encode())
+        line["locations"] = list(_list_places(public))
+        if taking is Taking.RECORDS:
+            _describe_public(line, public, most=LARGEST_ATTACHED - len(whole))
+    except InvalidMetadata as error:
+        remark = error
+    if taking is Taking.LINKS:
+        if not line["locations"]:
+            raise HarvestedWithoutAddress(identifier=str(name))
+    elif len(whole) <= LARGEST_ATTACHED:
+        attaching.attach(line, whole, WHOLE, XML)
+    return HarvestedLine(name, line, remark)
+
+
+def _list_places(public: PublicRecord) -> Iterator[dict[str, Any]]:
+    """Yield the addresses of what a repository holds, and the locations that it has itself."""
+    for version in public.versions:
+        for held in version.formats:
+            if held.url:
+                place = {"uri": held.url, "version": version.number, "format": held.format}
+                place |= {"size": held.length, "language": held.language}
+                if held.sha512 and not held.erasures:
+                    place["sha512"] = held.sha512
+                yield {key: value for key, value in place.items() if value is not None}
+    yield from map(msgspec.to_builtins, public.locations)
+
+
+def _describe_public(line: dict[str, Any], public: PublicRecord, *, most: int) -> None:
+    """Describe a line as a public record is; records attached to that, up to `most` bytes."""
+    line["metadata"] = {one.name: one.value for one in public.pairs} | line["metadata"]
+    line["about"] = msgspec.to_builtins(public.about or About())
+    narrower = [one for one in public.descriptions if not one.is_empty]
+    line["narrower"] = msgspec.to_builtins(narrower)
+    others = [one for one in public.attachments if one.format != WHOLE]
+    if sum(len(one.content) for one in others) <= most:
+        line["attached"] = [msgspec.structs.asdict(one) for one in others]
 
 
 def _find_name(identifier: str, texts: tuple[str, ...]) -> Identifier:

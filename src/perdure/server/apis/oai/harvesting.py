@@ -25,9 +25,16 @@ from perdure.errors import Conflict, MalformedIdentifier, UnknownScheme
 from perdure.errors.requests import TooManyParameters
 from perdure.errors.servers import SearchUnfinished
 from perdure.ids import Identifier, parse
-from perdure.metadata import DescribedResource, datacite_words, dublin_core, write_record
+from perdure.metadata import (
+    DescribedResource,
+    datacite_words,
+    dublin_core,
+    public_xml,
+    write_record,
+)
 from perdure.model.parameters import list_pairs
 from perdure.model.timestamps import format_timestamp
+from perdure.policy.public_records import make_public_record
 from perdure.reading.harvest import (
     MOST_CHANGES,
     HarvestedRecord,
@@ -52,7 +59,7 @@ from perdure.server.resource.planning import read_whole_body
 from perdure.upkeep.collection.membership_index import MembershipIndex
 from perdure.upkeep.collection.public_collections import PublicCollection, PublicCollections
 
-PAGE = "/oai"
+PAGE, SCHEMA = "/oai", "/oai/perdure.xsd"
 HEADERS, RECORDS, SETS = 500, 100, 500
 """Entries of a page."""
 MOST_PAGES = 5
@@ -64,6 +71,8 @@ _MOST_KEPT = 100
 _LONGEST_FORM = 8192  # bytes
 _LONGEST_WORK = 5.0  # seconds
 _NOT_STORED = (b"cache-control", b"no-cache")
+_FOR_A_DAY = (b"cache-control", b"public, max-age=86400")
+_XML = "application/xml"
 
 
 class _Prefix(NamedTuple):
@@ -71,12 +80,14 @@ class _Prefix(NamedTuple):
 
     format: str
     schema: str
+    """The address of its XML Schema, or the path of one that this server has."""
     namespace: str
 
 
 PREFIXES = {
     "oai_dc": _Prefix("dc", dublin_core.SCHEMA, dublin_core.NAMESPACE),
     "datacite": _Prefix("datacite", datacite_words.SCHEMA, datacite_words.NAMESPACE),
+    public_xml.FORMAT: _Prefix(public_xml.FORMAT, SCHEMA, public_xml.NAMESPACE),
 }
 
 
@@ -89,6 +100,11 @@ async def answer_harvester(service: Service, request: Request) -> Answer:
         text = request.target.question or ""
     body: bytes = await service.read_list(_answer, service, request, text)
     return make_answer(HTTPStatus.OK, documents.MEDIA_TYPE, body, _NOT_STORED)
+
+
+async def show_schema(_service: Service, _request: Request) -> Answer:
+    """Answer with the XML Schema of our own format of metadata."""
+    return make_answer(HTTPStatus.OK, _XML, public_xml.write_record_schema(), _FOR_A_DAY)
 
 
 def _answer(service: Service, request: Request, text: str) -> bytes:
@@ -163,7 +179,7 @@ class _Harvesting:
         if self._asked.identifier:
             self._find_record()
         shown = (
-            documents.write_format(prefix, one.schema, one.namespace)
+            documents.write_format(prefix, self._locate_schema(one), one.namespace)
             for prefix, one in PREFIXES.items()
         )
         return f"<ListMetadataFormats>\n{''.join(shown)}</ListMetadataFormats>\n"
@@ -348,9 +364,20 @@ class _Harvesting:
         header = self._write_header(one)
         if one.resolved is None:
             return documents.write_record(header, None)
-        return documents.write_record(
-            header, write_record(self._describe(one.resolved), prefix.format)
+        return documents.write_record(header, self._write_metadata(one.resolved, prefix))
+
+    def _write_metadata(self, resolved: Resolved, prefix: _Prefix) -> bytes:
+        if prefix.format != public_xml.FORMAT:
+            return write_record(self._describe(resolved), prefix.format)
+        whole = make_public_record(
+            resolved.identifier,
+            resolved.require_known(),
+            lambda name: f"{self._base}/{spell_path(name)}",
         )
+        return public_xml.write_public_record(whole, self._locate_schema(prefix))
+
+    def _locate_schema(self, prefix: _Prefix) -> str:
+        return f"{self._base}{prefix.schema}" if prefix.schema == SCHEMA else prefix.schema
 
     def _list_sets_of(self, identifier: Identifier) -> list[str]:
         names = [sets.find_set_of(identifier)]
