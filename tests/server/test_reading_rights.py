@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from hashlib import sha512
 from typing import Any
 from urllib.parse import quote
 
@@ -11,7 +12,7 @@ import pytest
 from tests.server.deployment import SERIES, Deployment, deployed, resource, text
 
 from perdure.ids import parse
-from perdure.model.commands import Describe, Restrict
+from perdure.model.commands import Describe, Restrict, Withdraw
 from perdure.model.reading_rules import Access, ReadingRule
 
 SECRET = b"a secret sentence"
@@ -214,8 +215,60 @@ def test_an_open_part_of_a_closed_document_is_answered(
         assert site.get(f"/{name}").status == 401
         text = site.get(f"/{name}%23char=2,8?text")
         assert (text.status, text.body) == (200, SECRET[2:8])
-        for told in ("info", "landing", "linkset", "metadata", "cite", "citedby", "assertions"):
+        for told in ("linkset", "history", "citedby", "assertions", "diff=1,2", "provenance"):
             refused = site.get(f"/{name}%23char=2,8?{told}")  # they tell of the document
             assert refused.status == 401, (told, refused)
     finally:
         lift(site, about)
+
+
+def test_an_open_part_of_a_closed_document_is_cited(site: Deployment) -> None:
+    """Issue 17, G: "A part of a closed document can be open and the reverse"; what can be read can
+    be cited, by its name, and nothing of the document is told."""
+    data = b"kryptn, an open part, zyxwv"
+    name = site.mint(text(data))
+    whole = resource(name)
+    patch = json.dumps({"titles": [{"value": "A hidden title"}]}).encode()
+    site.do(Describe(identifier=parse(whole), patch=patch))
+    citing = site.mint(text(b"they wrote: open part"))
+    citation = f"{citing}@12={name}%23char=11,20"
+    restrict(site, whole, by_token=True)
+    restrict(site, f"{name}#char=8,20", access=Access.OPEN)
+    part = f"/{name}%23char=11,20"
+    hidden = [b"hidden", b"kryptn", b"zyxwv", sha512(data).hexdigest().encode()]
+    answers = {
+        target: site.get(target, *accept)
+        for target, accept in (
+            (f"{part}?cite", ()),
+            (f"{part}?cite=bibtex", ()),
+            (f"{part}?metadata", ()),
+            (f"{part}?metadata=jsonld", ()),
+            (f"{part}?info", ()),
+            (f"{part}?landing", ()),
+            (part, ("Accept: text/html",)),
+            (f"/{citation}?info", ()),
+            (f"/{citation}?landing", ()),
+            (f"/{citation}?cite", ()),
+            (f"/{citation}?metadata", ()),
+        )
+    }
+    for target, answer in answers.items():
+        assert answer.status == 200, (target, answer)
+        told = answer.body + repr(answer.headers).encode()
+        assert [one for one in hidden if one in told] == [], target
+    assert f"{name}#char=11,20" in answers[f"{part}?cite"].body.decode()
+    record = json.loads(answers[f"{part}?info"].body)
+    assert (record["identifier"], record["text"]) == (f"{name}#char=11,20", "open part")
+    for target in (f"{part}?landing", part):
+        page = answers[target].body
+        assert b"open part" in page
+        assert b"The document around it is not" in page
+    verdict = json.loads(answers[f"/{citation}?info"].body)
+    assert (verdict["verdict"], verdict["quoted"]["before"]) == ("verbatim", "")
+    for target in (f"/{name}%23char=7,20?cite", f"/{name}?cite", f"/{name}@8={citing}%23char=0,4"):
+        assert site.get(target).status == 401, target
+    restrict(site, f"{name}#char=90,99", access=Access.OPEN)
+    assert site.get(f"/{name}%23char=90,99?cite").status == 416  # ruling: part-exists
+    site.do(Withdraw(identifier=parse(whole), reason="a court"))
+    for target in answers:
+        assert b"open part" not in site.get(target, "Accept: text/html").body, target

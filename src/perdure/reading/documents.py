@@ -148,12 +148,16 @@ class Documents:
         With `own`, the description has only the members that were set for the level of the name,
         and none of a wider level or of the document.  # ruling: version-metadata
 
+        Of an open part of a closed document, the description has only its name and its place.
+
         Raises NotFound, MalformedPart or PartNotSupported and, if the resource is held here, the
         other errors of cutting the part, also NoSuchVersion and NotAcceptable.
         """
         identifier, record = resolved.identifier, resolved.citable
         part = resolved.part_beside
         held = describe_resource(identifier, record, url, part=part, own=own)
+        if resolved.is_only_part_open:
+            return narrow_to_part(held, self._find_open_part(resolved))
         source = self._find_source(identifier, record)
         if source is not None and source.essence == collection.MEDIA_TYPE:
             held = msgspec.structs.replace(held, members=self._list_members(source, url))
@@ -260,6 +264,14 @@ class Documents:
         selector = self.find_selector(identifier, source, text)
         self._parts.outline_part(source, selector)
         return selector
+
+    def _find_open_part(self, resolved: Resolved) -> Selector | None:
+        """The selector of an open part of a closed document. Raises the errors of cutting it."""
+        step = resolved.choose(accept=())
+        if not isinstance(step, Fetch):
+            return None
+        source = self.open_source(step.identifier, step.representation)
+        return self._find_part(resolved.identifier, source, resolved.part_beside)
 
     def _find_source(self, identifier: Identifier, record: Record) -> Source | None:
         """The bytes of an identifier, in the first of its formats. None if they are not served."""

@@ -196,13 +196,15 @@ class Resolved:
     def citable(self) -> Record:
         """The record to describe or cite. Raises as `known`.
 
-        For a PWID that is not registered here, it is empty: the PWID itself says enough.
+        For a PWID that is not registered here, it is empty: the PWID itself says enough. It is
+        empty, too, for an open part of a closed document, of which nothing else may be shown.
         """
         return self.require_citable()
 
     def require_citable(self) -> Record:
         """Return the record to describe or cite. Raises as `require_known`."""
-        return Record() if self.pwid is not None else self.require_known()
+        is_bare = self.pwid is not None or self.is_only_part_open
+        return Record() if is_bare else self.require_known()
 
     @property
     def level(self) -> Level:

@@ -189,7 +189,12 @@ async def read_passage(service: Service, resolved: Resolved) -> Passage | None:
         step = resolved.usual_step
     except NotFound:
         return None
-    if not isinstance(step, Fetch) or not step.representation.media_type.startswith("text/"):
+    return await read_passage_of(service, resolved, step) if isinstance(step, Fetch) else None
+
+
+async def read_passage_of(service: Service, resolved: Resolved, step: Fetch) -> Passage | None:
+    """Return the passage that a part names in a document, or None if that is not a text."""
+    if not step.representation.media_type.startswith("text/"):
         return None
     source = service.registry.documents.open_source(step.identifier, step.representation)
     selector = service.registry.documents.find_selector(resolved.identifier, source, None)

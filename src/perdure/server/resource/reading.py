@@ -45,6 +45,7 @@ from perdure.server.resource import (
     landing,
     members,
     metadata,
+    open_parts,
     parts,
     plain_text,
     pointing,
@@ -142,6 +143,9 @@ async def _answer_question(
 async def _answer_verb(
     service: Service, request: Request, resolved: Resolved, question: Question
 ) -> Answer:
+    if question.verb in ("info", "landing") and resolved.is_only_part_open:
+        is_page = question.verb == "landing" or landing.wants_page(request)
+        return await open_parts.show_open_part(service, request, resolved, is_page=is_page)
     match question.verb:
         case "bytes":
             return await answer_resource(
@@ -184,6 +188,8 @@ async def _answer_verb(
         case "members":
             return await members.list_members(service, request, resolved, question)
     if _suits_browser(service, request, resolved):
+        if resolved.is_only_part_open:
+            return await open_parts.show_open_part(service, request, resolved, is_page=True)
         return await landing.show_landing_page(service, request, resolved)
     return await answer_resource(service, request, resolved, question.append)
 
@@ -212,8 +218,6 @@ def _suits_browser(service: Service, request: Request, resolved: Resolved) -> bo
         return isinstance(step, Gone | Description)
     if step.representation.media_type == COLLECTION:
         return resolved.inside is None and read_qualifiers(resolved.identifier)[1] is not None
-    if resolved.is_only_part_open:  # a page would have to tell of the document
-        return False
     if resolved.inside is not None or setting == "always":
         return True
     try:
