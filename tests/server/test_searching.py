@@ -398,6 +398,28 @@ def test_the_oldest_come_first_if_wanted(site: Deployment, birds: dict[str, int]
     assert all(len(page) <= 2 for page in pages)
 
 
+def test_what_fits_best_comes_first_if_wanted(site: Deployment) -> None:
+    """Robertson, Zaragoza and Taylor (2004): by frequency, length, and the weight of a field."""
+    once, often = (site.mint(text(f"a {words} b".encode())) for words in ("hoopoe", "hoopoe " * 3))
+    diluted = site.mint(text(b"hoopoe " + b"c " * 2000))
+    titled = site.mint(text(b"<title>Hoopoe</title>c", "html", "text/html"))
+    both = [titled, often, once, diluted]
+    found = search(site, "hoopoe", more="&sort=relevance")
+    assert [one["identifier"] for one in found["documents"]] == both
+    assert found["facets"] == search(site, "hoopoe")["facets"]
+    seen, more = [], "&sort=relevance&limit=1"
+    while more:
+        page = search(site, "hoopoe", more=more)
+        seen += [one["identifier"] for one in page["documents"]]
+        more = (page["next"] or "").replace("?q=hoopoe", "")
+    assert seen == both
+    site.do(Withdraw(identifier=parse(titled), reason="x"))
+    site.do(Restrict(rule=ReadingRule(about=resource(once), access=Access.CLOSED)))
+    found = search(site, "hoopoe", more="&sort=relevance")
+    assert [one["identifier"] for one in found["documents"]] == [often, diluted]
+    assert site.get("/search?q=hoopoe&sort=relevance&cursor=999999").status == 400
+
+
 def test_facets_say_nothing_of_what_is_closed(site: Deployment, birds: dict[str, int]) -> None:
     closed = site.mint(text(b"a shoebill", "html", "text/html"))
     assert search(site, "shoebill")["count"] == 10

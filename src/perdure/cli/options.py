@@ -248,7 +248,10 @@ def add_search_limits(command: _F) -> _F:
     """Add the options that limit a search; `make_selection` takes them."""
     for option in (
         click.option(
-            "--sort", type=click.Choice(("new", "old")), default="new", help="Order. Default: new."
+            "--sort",
+            type=click.Choice(("new", "old", "relevance")),
+            default="new",
+            help="Order. Default: new.",
         ),
         click.option("--by", metavar="NAME", default="", help="Words in names of its people."),
         click.option(

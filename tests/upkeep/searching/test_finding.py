@@ -13,6 +13,7 @@ from tests.conftest import TODAY, Desk, html, text
 from tests.upkeep.searching.conftest import SearchDesk
 
 from perdure.errors import InvalidRequest, MalformedIdentifier
+from perdure.errors.requests import ForeignCursor
 from perdure.errors.searching import QueryWithoutWords
 from perdure.ids import parse
 from perdure.model.commands import Assign, Content, Describe
@@ -253,6 +254,30 @@ def test_the_count_is_bounded(
 def volumes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Volumes are so small that several are searched."""
     monkeypatch.setattr(text_index, "VOLUME", 40)
+
+
+@pytest.mark.usefixtures("volumes")
+def test_what_fits_best_comes_first_among_the_newest(
+    desk: Desk, searched: SearchDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rank depends on a document alone, so volumes do not matter; nothing is shown twice."""
+    monkeypatch.setattr(text_index, "MOST", 60)
+    rng = random.Random(3)
+    counts = {}
+    for number in range(1, 91):
+        counts[number] = rng.randrange(1, 9)
+        desk.mint(text("word " * counts[number] + "other " * (10 - counts[number]) + f"n{number}"))
+    names, before = [], None
+    while True:
+        page = searched.ask("word", sort="relevance", limit=7, before=before).page
+        names += [int(one.identifier.split("/")[-1].split(".")[0]) for one in page.documents]
+        before = page.cursor
+        if before is None:
+            break
+    newest = sorted(range(31, 91), key=lambda number: (-counts[number], -number))
+    assert names == [*newest, *range(30, 0, -1)]
+    with pytest.raises(ForeignCursor):
+        searched.ask("word", sort="relevance", before=1000)
 
 
 @pytest.mark.usefixtures("volumes")

@@ -13,6 +13,7 @@ from perdure.server.routes.model import (
     Schema,
     Security,
 )
+from perdure.upkeep.searching.asking import ORDERS
 
 _DAY: Schema = {"type": "string", "pattern": "^([0-9]{4}(-[0-9]{2}(-[0-9]{2})?)?)?$"}
 _FOUND: Schema = {
@@ -43,8 +44,8 @@ _PARAMETERS = (
     Parameter(name="format", text="a format or media type; may be repeated", repeated=True),
     Parameter(
         name="sort",
-        text="`new` (the newest first, by default) or `old`",
-        schema={"type": "string", "enum": ["new", "old"]},
+        text="`new` (the newest first, by default), `old`, or `relevance` (what fits best first)",
+        schema={"type": "string", "enum": list(ORDERS)},
     ),
     Parameter(
         name="limit",

@@ -15,8 +15,8 @@ from perdure.policy.searching.described import read_day
 from perdure.policy.searching.query import parse_query
 from perdure.upkeep.searching.text_index import FIELDS, Selection
 
-ORDERS = ("new", "old")
-"""The orders of what is found: the newest first, or the oldest."""
+ORDERS = ("new", "old", "relevance")
+"""The orders of what is found: the newest first, the oldest, or what fits the words best."""
 PLACES = {"text": ("text",), "title": ("title",), "metadata": ("people", "metadata")}
 """The places to look in, each with its fields."""
 
@@ -56,6 +56,7 @@ def make_selection(
             for token in list_tokens(one)
         ),
         is_oldest_first=sort == "old",
+        is_ranked=sort == "relevance",
     )
 
 

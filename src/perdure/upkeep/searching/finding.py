@@ -295,7 +295,7 @@ class Finder:
         is_fast = not hides and doubtful is not None
         most = MOST_COUNTED if is_fast else _MOST_COUNTED_SLOWLY
         counted: list[int] = []
-        with closing(self._list_numbers(selection)) as numbers:
+        with closing(self._list_numbers(selection._replace(is_ranked=False))) as numbers:
             for number in numbers:
                 if is_fast and number not in (doubtful or ()):
                     pass

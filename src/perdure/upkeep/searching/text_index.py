@@ -22,12 +22,16 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
+from itertools import islice
 from typing import Any, NamedTuple, Self
 
 import apsw
 import msgspec
 
+from perdure.errors.requests import ForeignCursor
 from perdure.policy.searching.query import SearchQuery, Term
+from perdure.upkeep.searching.ranking import FUNCTION, MOST, make_ranking
 
 VOLUME = 1 << 15
 VOLUME_LENGTH = 32 << 20
@@ -94,6 +98,8 @@ class Selection(NamedTuple):
     """Days from `first` through `last`; all if it is 0."""
     formats: tuple[str, ...] = ()
     is_oldest_first: bool = False
+    is_ranked: bool = False
+    """The newest ones are ordered by how well they fit (`perdure.upkeep.searching.ranking`)."""
 
     def covers(self, entry: Entry) -> bool:
         """Return True if an entry is within the limits, whatever its words are."""
@@ -116,6 +122,7 @@ class WordTable:
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
+        connection.register_fts5_function(FUNCTION, make_ranking(FIELDS))
         self._volume = self._first = self._length = 0  # of the newest volume, in a batch
         self._last = 0  # the number of the newest entry, in a batch
         self._waiting: list[tuple[int, Entry, EntryWords]] = []
@@ -268,8 +275,39 @@ class WordTable:
         """Yield the numbers of the selected entries, the newest first unless the selection says
         otherwise; all of them come after the number `past` in this order.
 
-        Close the generator if it is not read to its end.
+        Close the generator if it is not read to its end. Raises ForeignCursor if a ranked selection
+        does not contain `past`.
         """
+        if selection.is_ranked:
+            yield from self._rank_numbers(selection._replace(is_ranked=False), past)
+            return
+        for number, _ in self._walk_matches(selection, past):
+            yield number
+
+    def _rank_numbers(self, selection: Selection, past: int | None) -> Generator[int]:
+        """Yield the newest numbers in the order of their ranks, then all others, the newest first.
+
+        Equal ranks are ordered by time.
+        """
+        with closing(self._walk_matches(selection, rank=FUNCTION)) as matches:
+            ranks = dict(islice(matches, MOST))
+        oldest = min(ranks, default=0)
+        start = 0
+        if past is None or past >= oldest:
+            ordered = sorted(ranks, key=lambda number: (-ranks[number], -number))
+            if past is not None:
+                if past not in ranks:
+                    raise ForeignCursor(cursor=str(past))
+                start = ordered.index(past) + 1
+            yield from ordered[start:]
+            past = oldest
+        if len(ranks) == MOST:
+            yield from self.find_numbers(selection, past)
+
+    def _walk_matches(
+        self, selection: Selection, past: int | None = None, *, rank: str = ""
+    ) -> Generator[tuple[int, float]]:
+        """Yield the numbers of the selected entries by time, each with the value of a function."""
         condition, values = _write_conditions(selection)
         is_upwards = selection.is_oldest_first
         order = "ASC" if is_upwards else "DESC"
@@ -279,14 +317,14 @@ class WordTable:
         for (number,) in self._connection.execute(volumes, (end,)).fetchall():
             table = f"words_{number}"
             joined = " CROSS JOIN entry ON entry.id = w.rowid" if condition else ""
+            value = f"{rank}(w.{table})" if rank else "0.0"
             query = (
-                f"SELECT w.rowid FROM {table} AS w{joined} "  # noqa: S608
+                f"SELECT w.rowid, {value} FROM {table} AS w{joined} "  # noqa: S608
                 f"WHERE w.{table} MATCH ? AND w.rowid > ? AND w.rowid < ?{condition} "
                 f"ORDER BY w.rowid {order}"
             )
             words = write_match(selection.query, selection.fields, selection.by)
-            for (found,) in self._connection.execute(query, (words, start, end, *values)):
-                yield found
+            yield from self._connection.execute(query, (words, start, end, *values))
 
     def list_limits(self, numbers: Sequence[int]) -> Iterator[tuple[str, str, int]]:
         """Yield key, format and day of existing entries: what a search can be limited to."""
