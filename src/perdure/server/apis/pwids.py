@@ -3,6 +3,7 @@
     GET <pwid>              the bytes of a part, or the list of a page or a site
     GET <pwid>?nearest      if nothing matches exactly, the capture nearest in time
     GET <pwid>?info         the verdict and its evidence, as JSON or as a page
+    GET <pwid>              from a browser: that page  # ruling: page-or-thing
 
 How it works: a PWID that was registered here is handled like any other identifier and never gets
 here. A PWID of this registry's own archive, or of one of its aliases, is looked up among the
@@ -43,6 +44,7 @@ from perdure.ids.pwid import Pwid
 from perdure.reading.targets import Question, spell_path
 from perdure.server import pages as templates
 from perdure.server.apis import memento, pwid_links, replay
+from perdure.server.apis.pwid_page import PwidSurroundings, read_surroundings, suits_browser
 from perdure.server.apis.replay import is_digest
 from perdure.server.common import asking, payloads, problems
 from perdure.server.common.answers import Answer, Fields, escape_uri, join_links, make_answer
@@ -74,11 +76,14 @@ _NO_ADDRESS = (
 async def answer_pwid(
     service: Service, request: Request, pwid: Pwid, question: Question | None = None
 ) -> Answer:
-    """Answer GET or HEAD of a PWID that was not registered here."""
-    question = question or Question()
+    """Answer GET or HEAD of a PWID that was not registered here.
+
+    Without a question, the answer is the resource: never a page about a single capture.
+    """
+    question = question or Question(verb="bytes")
     if answering.is_ours(service.settings, pwid) and service.serves_captures():
         return await _answer_local(service, request, pwid, question)
-    return _answer_elsewhere(service, request, pwid, question)
+    return await _answer_elsewhere(service, request, pwid, question)
 
 
 async def locate_pwid(service: Service, request: Request, pwid: Pwid) -> ForeignPlayback:
@@ -133,19 +138,21 @@ async def _answer_local(
             answering.answer_locally, archive, pwid, nearest=question.nearest
         )
     except NotCaptured as error:
-        return _answer_not_captured(service, request, pwid, error)
+        return await _answer_not_captured(service, request, pwid, error)
     if question.verb == "linkset":
         return _answer_links(service, request, pwid, judgement)
     if answering.is_scope(pwid) and question.verb != "info":
         return await _list_members(service, request, archive, pwid, judgement, question)
     capture = judgement.capture
     if capture is None:
-        return _answer_document(service, request, pwid, judgement)
+        return await _answer_document(service, request, pwid, archive, judgement)
     if judgement.is_ambiguous and not question.nearest and not answering.is_scope(pwid):
         choice = msgspec.structs.replace(judgement, capture=None, delta=None)
-        return _answer_document(service, request, pwid, choice, status=HTTPStatus.MULTIPLE_CHOICES)
+        return await _answer_document(
+            service, request, pwid, archive, choice, status=HTTPStatus.MULTIPLE_CHOICES
+        )
     if question.verb == "info":
-        return _answer_document(service, request, pwid, judgement)
+        return await _answer_document(service, request, pwid, archive, judgement)
     if question.verb == "text":
         fields = [memento.write_verdict(judgement), _VARY]
         fields += join_links(pwid_links.link_name(request, pwid))
@@ -155,9 +162,10 @@ async def _answer_local(
             pages.list_resources, archive.captures, archive.files, capture
         )
         more = answering.page_fields(pwid, page)
-        return _answer_document(service, request, pwid, judgement, more)
-    if prefers_types(request.accept, TYPES) and "json" not in capture.media_type:
-        return _answer_document(service, request, pwid, judgement)
+        return await _answer_document(service, request, pwid, archive, judgement, more)
+    is_person = not question.verb and suits_browser(service, request)
+    if is_person or (prefers_types(request.accept, TYPES) and "json" not in capture.media_type):
+        return await _answer_document(service, request, pwid, archive, judgement)
     return await _send_payload(service, request, archive, pwid, judgement, capture)
 
 
@@ -208,10 +216,10 @@ async def _list_members(
         following = f"/{spell_path(pwid)}?{nearest}cursor={cursor}&limit={limit}"
     members = [answering.member_fields(pwid, one) for one in found]
     more = {"members": members, "next": following}
-    return _answer_document(service, request, pwid, judgement, more)
+    return await _answer_document(service, request, pwid, archive, judgement, more)
 
 
-def _answer_not_captured(
+async def _answer_not_captured(
     service: Service, request: Request, pwid: Pwid, error: NotCaptured
 ) -> Answer:
     """Answer 404, and list the captures that are available instead."""
@@ -226,7 +234,8 @@ def _answer_not_captured(
             "detail": str(error),
             "offered": [_add_addresses(service, one) for one in error.offered],
         }
-        return _render_page(request, HTTPStatus.NOT_FOUND, document, fields)
+        around = await asyncio.to_thread(read_surroundings, service, request, pwid)
+        return _render_page(request, HTTPStatus.NOT_FOUND, document, fields, around)
     problem = problems.make_problem(error)
     members = problem.members | answering.name_fields(pwid)
     return problems.answer_problem(
@@ -239,7 +248,9 @@ def _answer_not_captured(
 # --------------
 
 
-def _answer_elsewhere(service: Service, request: Request, pwid: Pwid, question: Question) -> Answer:
+async def _answer_elsewhere(
+    service: Service, request: Request, pwid: Pwid, question: Question
+) -> Answer:
     archives = service.registry.web_archives
     try:
         found = answering.answer_elsewhere(archives, service.settings, pwid)
@@ -249,11 +260,13 @@ def _answer_elsewhere(service: Service, request: Request, pwid: Pwid, question: 
         return _answer_links(service, request, pwid, found.judgement, found.url)
     if question.verb == "text":
         raise TextElsewhere(selector="text")
-    if question.verb == "info" or prefers_types(request.accept, TYPES):
+    is_person = not question.verb and suits_browser(service, request)
+    if question.verb == "info" or is_person or prefers_types(request.accept, TYPES):
         document = answering.elsewhere_fields(archives, pwid, found)
         fields: Fields = [memento.write_verdict(found.judgement)]
         fields += join_links(pwid_links.link_name(request, pwid))
-        return _write_document(request, HTTPStatus.OK, document, fields)
+        around = await asyncio.to_thread(read_surroundings, service, request, pwid)
+        return _write_document(request, HTTPStatus.OK, document, fields, around)
     return redirect_reader(service, request, pwid, found)
 
 
@@ -297,10 +310,11 @@ def _answer_links(
     return landing.answer_links(request, rows, verdict, fresh=fresh)
 
 
-def _answer_document(
+async def _answer_document(
     service: Service,
     request: Request,
     pwid: Pwid,
+    archive: ReadableArchive,
     judgement: Judgement,
     more: dict[str, Any] | None = None,
     *,
@@ -332,7 +346,12 @@ def _answer_document(
         )
     fresh = b"public, max-age=%d" % service.settings.fresh_seconds
     fields += [*join_links(told), (b"cache-control", fresh)]
-    return _write_document(request, status, document, fields)
+    around = None
+    if choose_type(request.accept, _OFFERS) == "text/html":
+        around = await asyncio.to_thread(
+            read_surroundings, service, request, pwid, archive, judgement.capture
+        )
+    return _write_document(request, status, document, fields, around)
 
 
 def _add_addresses(
@@ -358,18 +377,33 @@ def _add_addresses(
 
 
 def _write_document(
-    request: Request, status: int, document: dict[str, Any], fields: Fields
+    request: Request,
+    status: int,
+    document: dict[str, Any],
+    fields: Fields,
+    around: PwidSurroundings | None = None,
 ) -> Answer:
     if choose_type(request.accept, _OFFERS) == "text/html":
-        return _render_page(request, status, document, fields)
+        return _render_page(request, status, document, fields, around)
     body = msgspec.json.encode(document)
     return make_answer(status, "application/json", body, *fields, _VARY)
 
 
-def _render_page(request: Request, status: int, document: dict[str, Any], fields: Fields) -> Answer:
+def _render_page(
+    request: Request,
+    status: int,
+    document: dict[str, Any],
+    fields: Fields,
+    around: PwidSurroundings | None = None,
+) -> Answer:
     here = escape_uri(f"/{document['urn']}").decode("ascii")
     told = {"archive": None, "addresses": {}} | document
     body = templates.render_page(
-        request.frame, "verdict.html", told=told, here=here, coverages=_COVERAGES
+        request.frame,
+        "verdict.html",
+        told=told,
+        here=here,
+        coverages=_COVERAGES,
+        around=around,
     )
     return templates.make_page(status, body, *fields, _VARY)

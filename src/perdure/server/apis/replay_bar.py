@@ -45,7 +45,7 @@ def answer_bar(
         title = _read_title(archived)
     finally:
         archived.record.close()
-    before, after = _find_neighbours(archive, capture)
+    before, after = find_neighbours(archive, capture)
     origin = service.settings.content_origin
     body = pages.render_page(
         request.frame,
@@ -65,7 +65,7 @@ def answer_bar(
     return pages.make_page(HTTPStatus.OK, body, fresh, *links, framed=origin)
 
 
-def _find_neighbours(
+def find_neighbours(
     archive: ReadableArchive, capture: Capture
 ) -> tuple[Capture | None, Capture | None]:
     """Return the captures of the same page before and after one."""

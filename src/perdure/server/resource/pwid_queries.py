@@ -16,7 +16,8 @@ from perdure.archives.pwid.making import make_pwid
 from perdure.errors import UnknownArchive
 from perdure.errors.requests import MissingParameter
 from perdure.model.parameters import Parameters, decode_names, read_parameters
-from perdure.reading.targets import is_escaped
+from perdure.reading.targets import Question, is_escaped
+from perdure.server.apis import pwids
 from perdure.server.common import asking
 from perdure.server.common.answers import Answer
 from perdure.server.common.request import Request
@@ -41,6 +42,8 @@ async def answer_pwid_query(service: Service, request: Request) -> Answer:
             )
     pwid = make_pwid(archive, given["time"], given["coverage"], given["item"])
     resolved = asking.resolve_name(service, request, str(pwid))
+    if resolved.pwid is not None:
+        return await pwids.answer_pwid(service, request, resolved.pwid, Question())
     return await reading.answer_resource(service, request, resolved)
 
 
