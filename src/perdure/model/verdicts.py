@@ -84,9 +84,11 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     stop: int = 0
     """The end of the passage, excluded; equal to `start` if there is none."""
     kept: int = 0
-    """If altered, the number of words, pixels, samples or bytes that are equal."""
+    """If altered, the number of words, pixels, samples or bytes that are equal; if absent, of units
+    of decoded content."""
     total: int = 0
-    """If altered, the number of words, pixels, samples or bytes of the cited part."""
+    """If altered, the number of words, pixels, samples or bytes of the cited part; if absent, of
+    units of decoded content that were compared at the origin."""
     is_complete: bool = True
     """False if the texts are so long that only the first `total` words of the cited part were
     compared or, if absent, that only copies without any difference were searched everywhere."""
@@ -129,6 +131,8 @@ class CitationReport(msgspec.Struct, frozen=True, kw_only=True):
     """If unverifiable, the document that is not held here or cannot be decoded."""
     reason: str = ""
     """If unverifiable, why."""
+    note: str = ""
+    """If decoded content is not equal, what that does not say: the comparison is exact."""
     inner: CitationReport | None = None
     """The report on the cited identifier, if that is a citation itself."""
 

@@ -34,7 +34,7 @@ def compare_units(citing: bytes, cited: bytes, size: int = 1, start: int = 0) ->
         return Comparison(verdict=Verdict.VERBATIM, start=start, stop=start + total)
     kept = _count_equal(memoryview(citing), memoryview(cited), size)
     if not total or kept * 2 < total:
-        return Comparison(verdict=Verdict.ABSENT)
+        return Comparison(verdict=Verdict.ABSENT, kept=kept, total=total)
     stop = start + min(len(citing) // size, total)
     return Comparison(verdict=Verdict.ALTERED, start=start, stop=stop, kept=kept, total=total)
 

@@ -202,4 +202,5 @@ def _judge(report: CitationReport, found: Finding) -> CitationReport:
         more_changes=comparison.more_changes,
         passage=found.passage,
         quoted=found.quoted,
+        note=found.note,
     )

@@ -89,6 +89,10 @@ def write_sentence(report: CitationReport) -> str:
             sentence += f": {report.right}"
         case Verdict.UNVERIFIABLE if report.reason:
             sentence += f": {report.reason}"
+    if report.note and report.verdict in (Verdict.ALTERED, Verdict.ABSENT):
+        if report.total and report.verdict is Verdict.ABSENT:
+            sentence += f": {report.kept} of {count_things(report.total, unit)} are equal"
+        sentence += f" ({report.note})"
     return sentence
 
 
@@ -111,6 +115,7 @@ def write_fields(report: CitationReport, address: Address) -> dict[str, Any]:
         "quoted": _write_excerpt(report.quoted),
         "side": report.side and str(report.side),
         "reason": report.reason or None,
+        "note": report.note or None,
         "inner": report.inner and write_fields(report.inner, address),
     }
     if report.total or not report.is_complete:

@@ -7,6 +7,9 @@ forms and digests are equal, the verdict is `verbatim`. Otherwise, and for film,
 the units are compared: pixels, digests of frames, samples, bytes. All of them are also looked for
 elsewhere in the document.
 
+The comparison is exact. Content that was encoded again with loss, such as a JPEG of a JPEG, has
+other units, so a finding that is not equal says so (`Finding.note`), and how many units are equal.
+
 What must stay true: nothing is decoded in this process. A part that reaches beyond the end of the
 citing document is not at the origin; an origin beyond the end does not exist.
 """
@@ -29,7 +32,14 @@ from perdure.parts import ByteRange, Crop, Instant, Interval, Media, Rect, Selec
 from perdure.parts.selectors import Area, Time
 from perdure.policy.quotations.units import compare_units, find_rectangle, find_run
 from perdure.reading.citations.origins import Medium, Origin, require_place
-from perdure.reading.citations.sides import NOTHING, Finding, Side, blame
+from perdure.reading.citations.sides import (
+    NOTHING,
+    Finding,
+    Side,
+    blame,
+    note_exact,
+    note_forms,
+)
 from perdure.reading.extraction import PartExtraction
 
 _LONGEST = 64 << 20  # bytes that are compared in memory
@@ -119,8 +129,9 @@ def _find_pixels(
     except OverBudget:  # too large to be searched
         return Finding(comparison=msgspec.structs.replace(NOTHING, is_complete=False), unit="pixel")
     size = len(theirs.data) // (width * height)
-    if ours.form.partition(" ")[0] != theirs.form.partition(" ")[0]:  # other colours or depth
-        return Finding(comparison=NOTHING, unit="pixel")
+    modes = (theirs.form.partition(" ")[0], ours.form.partition(" ")[0])
+    if modes[0] != modes[1]:  # other colours or depth
+        return Finding(comparison=NOTHING, unit="pixel", note=note_forms("pixel", *modes))
     corner = find_rectangle(ours.data, frame.right, theirs.data, width, size)
     if corner is not None:
         left, top = corner
@@ -128,7 +139,7 @@ def _find_pixels(
         moved, extent = origin.spell_moved(left, top), width * height
         return Finding(comparison=_ELSEWHERE, unit="pixel", part=there, extent=extent, moved=moved)
     if here.right > frame.right or here.bottom > frame.bottom:
-        return Finding(comparison=NOTHING, unit="pixel")
+        return Finding(comparison=NOTHING, unit="pixel", note=note_exact("pixel"))
     row, stride = width * size, frame.right * size
     first = here.top * stride + here.left * size
     data = b"".join(
@@ -159,14 +170,14 @@ def _compare_film(parts: PartExtraction, citing: Side, origin: Origin, cited: Si
             ours = _read_units(parts, citing.source, part)
         except PartOutOfRange:
             ours = _Units(theirs.form, b"")
-    comparison = NOTHING
+    comparison, note = NOTHING, note_forms("frame", theirs.form, ours.form)
     if ours.form == theirs.form:
-        comparison = compare_units(ours.data, theirs.data, _DIGEST)
+        comparison, note = compare_units(ours.data, theirs.data, _DIGEST), ""
     if comparison.verdict is Verdict.VERBATIM and len(ours.data) == len(theirs.data):
         return _describe_scene(comparison, here, len(theirs.data) // _DIGEST)
     with blame(citing.identifier):
         elsewhere = _find_scene(parts, citing.source, theirs, lasts)
-    return elsewhere or _describe_altered(comparison, "frame", here)
+    return elsewhere or _describe_altered(comparison, "frame", here, note)
 
 
 def _read_scene(parts: PartExtraction, cited: Side) -> _Scene:
@@ -231,10 +242,12 @@ def _shows(parts: PartExtraction, source: Source, time: Interval, cited: _Units)
         return False
 
 
-def _describe_altered(comparison: Comparison, unit: str, here: Selector) -> Finding:
+def _describe_altered(comparison: Comparison, unit: str, here: Selector, note: str = "") -> Finding:
+    note = note or note_exact(unit)
     if comparison.verdict is not Verdict.ALTERED:
-        return Finding(comparison=NOTHING, unit=unit)
-    return Finding(comparison=comparison, unit=unit, part=here, extent=comparison.total)
+        absent = msgspec.structs.replace(NOTHING, kept=comparison.kept, total=comparison.total)
+        return Finding(comparison=absent, unit=unit, note=note)
+    return Finding(comparison=comparison, unit=unit, part=here, extent=comparison.total, note=note)
 
 
 def _digest_part(parts: PartExtraction, source: Source, selector: Selector) -> _Digest:
@@ -296,16 +309,19 @@ def _compare_sound(parts: PartExtraction, citing: Side, origin: Origin, cited: S
         rest = Media(time=Time(start, here.end))  # clipped at the end of the sound
         ours = _read_samples(parts, citing.source, rest)
     if ours.form != theirs.form:
-        return Finding(comparison=NOTHING, unit="sample")
+        note = note_forms("sample", _describe_samples(theirs), _describe_samples(ours))
+        return Finding(comparison=NOTHING, unit="sample", note=note)
     comparison = compare_units(ours.data, theirs.data, theirs.block)
     if comparison.verdict is not Verdict.VERBATIM:
         with blame(citing.identifier):
             elsewhere = _find_samples(parts, citing.source, theirs)
         if elsewhere is not None:
             return elsewhere
-    if comparison.verdict is Verdict.ABSENT or len(ours.data) < len(theirs.data):
-        return Finding(comparison=NOTHING, unit="sample")
-    return Finding(comparison=comparison, unit="sample", part=here, extent=count)
+    if comparison.verdict is Verdict.ALTERED and len(ours.data) < len(theirs.data):
+        return Finding(comparison=NOTHING, unit="sample", note=note_exact("sample"))
+    if comparison.verdict is Verdict.VERBATIM:
+        return Finding(comparison=comparison, unit="sample", part=here, extent=count)
+    return _describe_altered(comparison, "sample", here)
 
 
 def _find_samples(parts: PartExtraction, source: Source, cited: _Samples) -> Finding | None:
@@ -327,6 +343,11 @@ def _find_samples(parts: PartExtraction, source: Source, cited: _Samples) -> Fin
         extent=count,
         moved=str(start) if start.denominator == 1 else None,
     )
+
+
+def _describe_samples(one: _Samples) -> str:
+    """Return the form of samples of all channels in words: `44100 Hz with 32-bit frames`."""
+    return f"{one.rate} Hz with {8 * one.block}-bit frames"
 
 
 def _read_samples(parts: PartExtraction, source: Source, selector: Selector) -> _Samples:

@@ -45,6 +45,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """If elsewhere, the right origin."""
     passage: Excerpt | None = None
     quoted: Excerpt | None = None
+    note: str = ""
 
     @property
     def verdict(self) -> Verdict:
@@ -75,3 +76,19 @@ def blame(side: Identifier) -> Iterator[None]:
 def _word(error: PerdureError) -> str:
     """Return the problem in words, without advice for the request that was not made."""
     return error.problem()
+
+
+def note_exact(unit: str) -> str:
+    """Return what it means that decoded content is not equal."""
+    return (
+        f"the comparison is exact, {unit} for {unit}: content that was encoded again with loss has "
+        f"other {unit}s, however alike it looks or sounds"
+    )
+
+
+def note_forms(unit: str, cited: str, citing: str) -> str:
+    """Return why units in different forms cannot be equal."""
+    return (
+        f"the comparison is exact, {unit} for {unit}, and these {unit}s are stored in different "
+        f"forms: {cited} in the cited part, {citing} in the citing document"
+    )
