@@ -149,6 +149,7 @@ def _make_page(
     status: int, body: bytes, fields: Fields, preview: Preview | None, *, is_whole: bool
 ) -> Answer:
     framed = preview.view_origin if isinstance(preview, TextPreview) else ""
+    framed = framed and f"'self' {framed}"  # the lists of citations and assertions are ours
     has_script = is_whole or preview is not None
     return pages.make_page(status, body, *fields, has_script=has_script, framed=framed)
 
