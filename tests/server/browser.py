@@ -173,9 +173,14 @@ class Chromium:
         self._profile.cleanup()
 
 
+def find_chromium() -> str | None:
+    """The path of an installed Chromium, or None."""
+    return next(filter(None, map(shutil.which, _PROGRAMS)), None)
+
+
 @cache
 def _start_chromium() -> Chromium:
-    program = next(filter(None, map(shutil.which, _PROGRAMS)), None)
+    program = find_chromium()
     if program is None:
         pytest.skip("Chromium is not installed")
     chromium = Chromium(program)
