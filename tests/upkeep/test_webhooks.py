@@ -29,7 +29,7 @@ from perdure.cli import exits
 from perdure.errors import InvalidRequest, MalformedIdentifier
 from perdure.errors.webhooks import NoSuchWebhook, WebhooksTooMany
 from perdure.ids import parse
-from perdure.model.commands import Restrict, Withdraw
+from perdure.model.commands import Describe, Restrict, Withdraw
 from perdure.model.reading_rules import Access, ReadingRule
 from perdure.reading.harvest import HarvestPlace
 from perdure.upkeep.webhooks import subscriptions
@@ -167,6 +167,24 @@ def test_closed_records_are_silent_and_withdrawn_ones_are_told(
     deliver(registry, hooks)
     assert receiver.list_records() == [(withdrawn, "withdrawn")]
     assert b"Do not tell" not in receiver.got[0][1]
+
+
+def test_a_rule_made_later_silences_a_webhook(
+    registry: OpenRegistry, hooks: Subscriptions, receiver: Receiver
+) -> None:
+    """Issue 17, G: "obeyed by every face and every derived thing". A message has names only."""
+    hooks.add_webhook(receiver.url, "", None)
+    name = mint(registry)
+    patch = b'{"titles": [{"value": "A qwertz title"}]}'
+    registry.door.execute_command(Describe(identifier=parse(name), patch=patch))
+    deliver(registry, hooks)
+    assert receiver.list_records() == [(name, "changed")]
+    registry.door.execute_command(Restrict(rule=ReadingRule(about=name, access=Access.CLOSED)))
+    registry.door.execute_command(Describe(identifier=parse(name), patch=b'{"titles": []}'))
+    other = mint(registry)
+    deliver(registry, hooks)
+    assert receiver.list_records() == [(name, "changed"), (other, "changed")]
+    assert all(b"qwertz" not in body for _, body in receiver.got)
 
 
 def test_the_signature_is_that_of_the_specification(

@@ -26,7 +26,7 @@ from tests.upkeep.mirroring.conftest import AT, FakeOrigin, MakeMirror
 
 from perdure.ids import parse
 from perdure.ids.name_set import read_set
-from perdure.model.commands import Restrict, Withdraw
+from perdure.model.commands import Describe, Restrict, Withdraw
 from perdure.model.delegations import make_delegation, read_resolver
 from perdure.model.reading_rules import Access, ReadingRule
 from perdure.registry import Registry
@@ -90,6 +90,60 @@ def test_a_mirror_answers_as_its_origin_does(origin: Deployment, tmp_path: Path)
         assert ready.body.startswith(b"ready\r\nmirror: following\r\nbehind: 0\r\n")
         assert b"perdure_mirror_behind_changes 0.0" in mirror.get("/metrics").body
         assert b"perdure_mirror_stopped 0.0" in mirror.get("/metrics").body
+
+
+def test_a_rule_made_later_reaches_the_mirror(origin: Deployment, tmp_path: Path) -> None:
+    """Issue 17, G: decided "in the read door only, and so obeyed by every face and every derived
+    thing: … exports, feeds, mirrors"."""
+    root = tmp_path / "mirror"
+    secret = origin.token("rules", operations=("mirror",))
+    add_mirror(
+        root, origin.base, secret=secret, scopes=("*",), sources=(), base_url="", backup=None,
+        now=AT,
+    )  # fmt: skip
+    name = origin.mint(text(b"kryptn, an open part, zyxwv"))
+    patch = b'{"titles": [{"value": "A qwertz title"}]}'
+    origin.do(Describe(identifier=parse(resource(name)), patch=patch))
+    hidden = (b"kryptn", b"zyxwv", b"qwertz")
+    with served(root) as mirror:
+        wait_until(lambda: mirror.get(f"/{name}").status == 200)
+        assert b"qwertz" in mirror.get(f"/{name}?cite").body
+        origin.do(
+            Restrict(rule=ReadingRule(about=resource(name), access=Access.CLOSED, by_token=True))
+        )
+        wait_until(lambda: mirror.get(f"/{name}").status == 401)
+        part = f"{name}#char=8,20"
+        origin.do(Restrict(rule=ReadingRule(about=part, access=Access.OPEN)))
+        path = f"/{name}%23char=11,20"
+        wait_until(lambda: mirror.get(path).status == 200)
+        assert mirror.get(path).body == b"open part"
+        asked = ("", "?info", "?landing", "?cite", "?metadata", "?linkset", "?history", "?text")
+        targets = [f"/{name}{one}" for one in asked] + [f"{path}{one}" for one in asked]
+        for target in (*targets, "/changes?limit=1000", "/feed.atom", f"/pdi://{SERIES}/?info"):
+            for ours in (mirror.get(target), mirror.get(target, "Accept: text/html")):
+                assert [one for one in hidden if one in ours.body] == [], target
+        for target in targets:
+            assert mirror.get(target).status == origin.get(target).status, target
+        origin.do(Restrict(rule=ReadingRule(about=resource(name), access=Access.OPEN, lifted=True)))
+        wait_until(lambda: mirror.get(f"/{name}").status == 200)
+
+
+def test_without_the_right_nothing_closed_is_mirrored(origin: Deployment) -> None:
+    name = origin.mint(text(b"kryptn"))
+    patch = b'{"titles": [{"value": "A qwertz title"}]}'
+    origin.do(Describe(identifier=parse(resource(name)), patch=patch))
+    origin.do(Restrict(rule=ReadingRule(about=resource(name), access=Access.CLOSED, by_token=True)))
+    reader = f"Authorization: Bearer {origin.token('reads', operations=('read', 'mint'))}"
+    mirror = f"Authorization: Bearer {origin.token('mirrors', operations=('mirror',))}"
+    for full in ("full", "full=stored"):
+        target = f"/changes?limit=1000&{full}"
+        assert origin.get(target).status == 401
+        assert origin.get(target, reader).status == 403
+        assert b"qwertz" in origin.get(target, mirror).body
+    for fields in ((), (reader,)):
+        public = origin.get("/changes?limit=1000", *fields)
+        assert public.status == 200
+        assert b"qwertz" not in public.body
 
 
 def test_a_running_mirror_follows_delegations(tmp_path: Path) -> None:
