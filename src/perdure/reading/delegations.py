@@ -14,7 +14,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -83,6 +83,8 @@ class Delegations:
         self._count_revisions: Callable[[], int] | None = None
         self._counted: int | None = None
         self._documents: dict[str, _Document | None] = {}
+        self._today: tuple[date | None, str] = None, ""
+        """The last day that was asked for, and its text."""
         self._minting_state: tuple[DelegationIndex, str] | None = None
         self._minting: dict[str, HeldDelegation | None] = {}
         """For each series the answer of `find_minting` in that state."""
@@ -95,7 +97,13 @@ class Delegations:
     @property
     def today(self) -> str:
         """The day, in UTC, that decides which delegations hold."""
-        return self._clock().astimezone(UTC).date().isoformat()
+        now = self._clock()
+        day = (now if now.tzinfo is UTC else now.astimezone(UTC)).date()
+        known, text = self._today
+        if day != known:
+            text = day.isoformat()
+            self._today = day, text
+        return text
 
     def load_index(self) -> DelegationIndex:
         """Return all delegations, as the registry has them now."""

@@ -91,8 +91,8 @@ class Leads:
     ) -> None:
         """`is_governed` returns True if a reading rule may be about a name, given as its path."""
         self._delegations = delegations
-        self._days: dict[str, HeldDelegation | None] = {}
-        """The delegations of PDIs by their beginnings up to the day, for `_days_of`."""
+        self._days: dict[str, list[bytes] | None] = {}
+        """The frames of the redirects of PDIs by their beginnings up to the day, for `_days_of`."""
         self._days_of: tuple[DelegationIndex, str] | None = None
         self._lookups = lookups
         self._is_governed = is_governed
@@ -143,7 +143,7 @@ class Leads:
         if not index.held:
             return None
         if text.startswith(PDI) and not index.divides_days:
-            held = self._find_delegation_of_day(index, text)
+            frame = self._find_frame_of_day(index, text)
         else:
             name = parse(text)
             held = self._delegations.find_reading(name)
@@ -151,24 +151,33 @@ class Leads:
                 self._lookups.find_record(one.whole.key) for one in find_beginnings(name)
             ):
                 return None
+            frame = self._find_frame(held)
+        if frame is None:
+            return None
+        return Lead(escape_uri(written.decode("ascii")).join(frame), None, changes, is_away=True)
+
+    def _find_frame_of_day(self, index: DelegationIndex, text: str) -> list[bytes] | None:
+        """Find the frame for a PDI. It is the same for all PDIs of its series and day."""
+        today, known = self._delegations.today, self._days_of
+        is_known = known is not None and known[0] is index and known[1] == today
+        if not is_known or len(self._days) > _MOST_REMEMBERED:
+            self._days, self._days_of = {}, (index, today)
+        day = text.rpartition("/")[0]
+        try:
+            return self._days[day]
+        except KeyError:
+            found = self._find_frame(self._delegations.find_reading(parse(text)))
+            self._days[day] = found
+            return found
+
+    def _find_frame(self, held: HeldDelegation | None) -> list[bytes] | None:
+        """The text of a redirect around each place of the name; None if it is not redirected."""
         if held is None or held.delegation.how != "redirect":
             return None
         if any(one.kind != "http" for one in held.delegation.resolvers):
             return None
         bases = tuple(one.base for one in held.delegation.resolvers)
-        frame = _make_resolver_frame(bases, self._fresh)
-        answer = escape_uri(written.decode("ascii")).join(frame)
-        return Lead(answer, None, changes, is_away=True)
-
-    def _find_delegation_of_day(self, index: DelegationIndex, text: str) -> HeldDelegation | None:
-        """Find the delegation of a PDI. It is the same for all PDIs of its series and day."""
-        state = index, self._delegations.today
-        if self._days_of != state or len(self._days) > _MOST_REMEMBERED:
-            self._days, self._days_of = {}, state
-        day = text.rpartition("/")[0]
-        if day not in self._days:
-            self._days[day] = self._delegations.find_reading(parse(text))
-        return self._days[day]
+        return _make_resolver_frame(bases, self._fresh)
 
     def follow_alias(self, record: Record) -> Lead | None:
         """Lead to the handle that the HS_ALIAS value of a handle names, unless that is an alias,

@@ -197,6 +197,9 @@ class FastPath:
         if type(found) is bytes:
             self._keep_measured(target, found, len(target) + len(found))
             return found
+        if type(found) is Lead:
+            self._keep_measured(target, found, len(target) + len(found.head) + OVERHEAD)
+            return found
         if isinstance(found, OpenChoice):
             return self._choose_location(target, found, wishes, known)
         if found is not None:
