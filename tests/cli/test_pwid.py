@@ -170,6 +170,12 @@ def test_what_has_no_address_says_why(shell: Shell, text: str, reason: str) -> N
     assert reason in told["message"]
 
 
+@pytest.mark.parametrize("command", ["resolve-url", "cite"])
+def test_another_scheme_is_refused_alike(shell: Shell, command: str) -> None:
+    told = shell.error("pwid", command, "hdl:1839/A", code=MISUSED)
+    assert (told["code"], told["identifier"]) == ("invalid-request", "hdl:1839/A")
+
+
 def test_an_archive_that_is_unknown_or_closed_is_told_apart(shell: Shell) -> None:
     for archive, code in (
         ("nowhere.example", "unknown-archive"),

@@ -16,7 +16,6 @@ from perdure.cli.pwid import load_archives, pwid
 
 if TYPE_CHECKING:
     from perdure.archives.pwid.known import Archives
-    from perdure.ids import Identifier
     from perdure.ids.name_set import NameSet
     from perdure.ids.named_parts import Name
     from perdure.ids.pwid import Pwid
@@ -133,7 +132,7 @@ def _print_bibliography(registry: Registry, names: NameSet, style: str, locale: 
 
 
 @pwid.command("cite", cls=PerdureCommand)
-@click.argument("identifier", type=options.IDENTIFIER, metavar="PWID")
+@click.argument("identifier", type=options.PWID, metavar="PWID")
 @_style
 @_locale
 @options.url
@@ -144,7 +143,7 @@ def _print_bibliography(registry: Registry, names: NameSet, style: str, locale: 
 @click.option("--publisher", metavar="NAME", help="Who published it.")
 @click.option("--date", metavar="DATE", help="Date of publication. Default: date of archiving.")
 def pwid_cite(
-    identifier: Identifier,
+    identifier: Pwid,
     style: str,
     locale: str,
     url: str | None,
@@ -161,13 +160,10 @@ def pwid_cite(
     \b
     perdure pwid cite pwid:archive.org:2016-01-22T11.20.29Z:page:http://www.dr.dk --style mla
     """
-    from perdure.ids.pwid import Pwid
     from perdure.metadata import citing
     from perdure.model.records import Record
     from perdure.reading import described
 
-    if not isinstance(identifier, Pwid):
-        raise click.UsageError(f"{str(identifier)[:80]} is not a PWID; see 'perdure cite'")
     given = _read_description(title, author, publisher, date)
     name, address = _describe_archive(load_archives(), identifier)
     own, ours = _find_own_capture(identifier)

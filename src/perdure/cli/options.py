@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from perdure.ids import Identifier
     from perdure.ids.name_set import NameSet
     from perdure.ids.named_parts import Name
+    from perdure.ids.pwid import Pwid
     from perdure.upkeep.searching.text_index import Selection
 
 _MOST_DIGITS = 18
@@ -125,6 +126,16 @@ def _parse_shoulder(text: str) -> str:
     return str(ark.parse_ark(label + text)).removeprefix("ark:")
 
 
+def _parse_pwid(text: str) -> Pwid:
+    from perdure.errors.captures import NotPwid
+    from perdure.ids.pwid import Pwid
+
+    identifier = _parse_identifier(text)
+    if not isinstance(identifier, Pwid):
+        raise NotPwid(identifier=str(identifier))
+    return identifier
+
+
 def _parse_digest(text: str) -> str:
     """Return the hexadecimal digits of `sha512:…`, or of `sha-512=:…:` (RFC 9530)."""
     base = re.fullmatch("sha-512=:([A-Za-z0-9+/]{86}==):", text)
@@ -154,6 +165,7 @@ SERIES = _ParsedText("series", _parse_series)
 NAMING_AUTHORITY = _ParsedText("authority", _parse_naming_authority)
 AUTHORITY = _ParsedText("authority", _parse_authority)
 SHOULDER = _ParsedText("shoulder", _parse_shoulder)
+PWID = _ParsedText("pwid", _parse_pwid)
 DIGEST = _ParsedText("digest", _parse_digest)
 PAIR = _ParsedText("name=value", _parse_pair)
 FILE = StatedPath(exists=True, dir_okay=False, allow_dash=True)

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from perdure.archives.port import Capture
     from perdure.archives.pwid.known import Archive, Archives
     from perdure.errors import PerdureError
-    from perdure.ids import Identifier
     from perdure.ids.pwid import Pwid
     from perdure.settings import Settings
 
@@ -130,20 +129,15 @@ def check(texts: tuple[str, ...]) -> None:
 
 
 @pwid.command("resolve-url", cls=PerdureCommand)
-@click.argument("identifier", metavar="PWID", type=options.IDENTIFIER)
+@click.argument("identifier", metavar="PWID", type=options.PWID)
 @click.option("--raw", is_flag=True, help="Print the address of the record as it was recorded.")
 @click.option("--local", is_flag=True, help="Print the address within the archive's own network.")
 @click.option("--collection", metavar="NAME", default="", help="Collection in the archive.")
-def resolve_url(identifier: Identifier, *, raw: bool, local: bool, collection: str) -> None:
+def resolve_url(identifier: Pwid, *, raw: bool, local: bool, collection: str) -> None:
     """Print the address at which the archive of PWID plays it back, without contacting the archive.
 
     With --json, also prints its TimeGate, TimeMap, CDX server and own resolver of PWIDs.
     """
-    from perdure.errors.captures import NotPwid
-    from perdure.ids.pwid import Pwid
-
-    if not isinstance(identifier, Pwid):
-        raise NotPwid(identifier=str(identifier))
     known = load_archives()
     addresses = {
         "playback": known.make_playback_url(identifier, collection=collection),
