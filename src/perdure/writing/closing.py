@@ -47,10 +47,11 @@ def read_interval(text: str) -> tuple[str, str, str]:
     """
     label = "" if text.lower().startswith(("pdi:", "urn:pdi:")) else "pdi://"
     named = parse(f"{label}{text.rstrip('/')}/")
-    date = named.date if isinstance(named, Pdi) else None
-    if not isinstance(named, Pdi) or not date or "*" in date or named.uid is not None:
+    if not isinstance(named, Pdi) or named.uid is not None:
         raise DayNotPast(identifier=text)
-    parts = date.split("/")
+    if not named.date or "*" in named.date:
+        raise DayNotPast(identifier=text)
+    parts = named.date.split("/")
     first = "/".join([*parts, *("01", "01")[len(parts) - 1 :]])
     last = "/".join([*parts, *("12", "31")[len(parts) - 1 :]])
     return named.series, first, last

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TypeGuard
 
 from msgspec.structs import replace
 
@@ -305,7 +306,7 @@ class Withdrawing:
     # Captures and copies
     # -------------------
 
-    def _is_own_capture(self, identifier: Identifier) -> bool:
+    def _is_own_capture(self, identifier: Identifier) -> TypeGuard[Pwid]:
         """Return whether an identifier is answered from the captures of this registry."""
         own = (self._settings.archive_id, *self._settings.archive_aliases)
         return isinstance(identifier, Pwid) and identifier.archive.removeprefix("~") in filter(
@@ -316,10 +317,9 @@ class Withdrawing:
         self, identifier: Identifier, known: Record | None, command: Withdraw
     ) -> Plan:
         """Plan to erase the captures that a PWID names, unless only a version will be erased."""
-        if not isinstance(command, Erase) or not isinstance(identifier, Pwid):
+        if not isinstance(command, Erase) or command.version is not None or command.blanks:
             return NO_CAPTURES
-        is_whole = command.version is None and not command.blanks
-        if not is_whole or not self._is_own_capture(identifier):
+        if not self._is_own_capture(identifier):
             return NO_CAPTURES
         return self._captures.plan_captures(identifier, known, command)
 
@@ -329,9 +329,7 @@ class Withdrawing:
         """
         from perdure.archives.withholding import Withholdings, withhold_pwid
 
-        if record.tombstone is None or not isinstance(identifier, Pwid):
-            return False
-        if not self._is_own_capture(identifier):
+        if record.tombstone is None or not self._is_own_capture(identifier):
             return False
         withheld, one = Withholdings(self._root), withhold_pwid(identifier, record.tombstone)
         if one not in withheld.list_all():

@@ -95,25 +95,25 @@ class Terms(msgspec.Struct, frozen=True):
     """How lines are joined with known records."""
 
 
-def make_row(line: Line | PlainLine, number: int, terms: Terms) -> LoadRow:
+def make_row(given: Line | PlainLine, number: int, terms: Terms) -> LoadRow:
     """Make the row of a line. Raises PerdureError if anything is wrong with the line."""
-    if isinstance(line, PlainLine):
-        row = make_plain_row(line, number, now=terms.now, today=terms.today, series=terms.series)
+    plain = given if isinstance(given, PlainLine) else None
+    if plain is not None:
+        row = make_plain_row(plain, number, now=terms.now, today=terms.today, series=terms.series)
         if row is not None:
             return row
-        identifier = parse(line.id)
-        row = _make_named_row(identifier, line.locations[0], number, terms)
-        if row is not None:
-            return row
-        line = Line(id=line.id, locations=line.locations)
-    else:
-        identifier = parse(line.id)
+    identifier = parse(given.id)
+    line = given if isinstance(given, Line) else Line(id=given.id, locations=given.locations)
     if isinstance(identifier, Pdi):
         if identifier.series in terms.series:
             rules.check_day(identifier, terms.today)
             rules.check_serial(identifier, terms.today, HIGHEST_TODAY)
         if line.content is not None and _is_document(identifier, line, line.content):
             return _make_document_row(identifier, line.content, number, terms)
+    elif plain is not None:
+        row = _make_named_row(identifier, plain.locations[0], number, terms)
+        if row is not None:
+            return row
     if identifier.kind == _HANDLES and line == Line(id=line.id, values=line.values):
         return _make_handle_row(naming.check_bindable(identifier), line, number, terms)
     return _make_full_row(naming.check_bindable(identifier), line, number, terms)
@@ -139,8 +139,7 @@ def _make_named_row(identifier: Identifier, url: str, number: int, terms: Terms)
     """Make the row of a whole resource of another scheme and a URL. None for anything else."""
     name = naming.spell_name(identifier)
     if (
-        isinstance(identifier, Pdi)
-        or not name
+        not name
         or identifier.is_pattern
         or identifier.whole is not identifier
         or identifier.equal_key
