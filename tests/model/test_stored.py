@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from perdure.model import stored
+from perdure.model.changes import attest_line
 from perdure.model.records import Location, Record, Representation, Tombstone, Version
 
 _AT = "2026-11-21T05:13:46Z"
@@ -116,6 +117,9 @@ def test_documents_that_are_alike_are_stored_alike(
     text = stored.encode_alike(at, by, one)(same.length, same.sha512, same.segment, same.offset)
     assert text == stored.encode_stored(expected).decode()
     assert stored.decode_stored(text) == expected
+    twice = stored.encode_alike_twice(at, by, one)
+    both = twice(same.length, same.sha512, same.segment, same.offset)
+    assert both == (text, attest_line(text))
 
 
 LINES = st.builds(

@@ -48,6 +48,8 @@ _LAST = 9  # field of a document: its media type, the only one that may contain 
 
 Alike = Callable[[int, str, int, int], str]
 """From length, SHA-512 (hexadecimal), segment and offset of a document to its stored form."""
+AlikeTwice = Callable[[int, str, int, int], tuple[str, str]]
+"""From the same to its stored form, and to this form without the place of its bytes."""
 
 
 def encode_stored(record: Record) -> bytes:
@@ -230,10 +232,35 @@ def _as_json(
 
 def encode_alike(at: str, by: str, one: Representation) -> Alike:
     """Return a function that encodes documents with the same facts as this one."""
-    found = parse_document_line(encode_stored(_make_holding_record(at, by, one)).decode())
-    if found is None:
+    facts = _spell_facts(at, by, one)
+    if facts is None:
         return partial(_as_json, at, by, one)
-    before, media_type = DOCUMENT + " ".join(found[:5]), found.media_type
+    before, media_type = facts
     return lambda length, sha512, segment, offset: (
         f"{before} {length} {sha512} {segment} {offset} {media_type}"
     )
+
+
+def encode_alike_twice(at: str, by: str, one: Representation) -> AlikeTwice:
+    """Do the same, and also return each line as `perdure.model.changes.attest_line` does."""
+    facts = _spell_facts(at, by, one)
+    if facts is None:
+        as_json = partial(_as_json, at, by, one)
+        return lambda length, sha512, segment, offset: (
+            as_json(length, sha512, segment, offset),
+            as_json(length, sha512, 0, 0),
+        )
+    before, media_type = facts
+    placeless = f" 0 0 {media_type}"
+
+    def encode_twice(length: int, sha512: str, segment: int, offset: int) -> tuple[str, str]:
+        known = f"{before} {length} {sha512}"
+        return f"{known} {segment} {offset} {media_type}", known + placeless
+
+    return encode_twice
+
+
+def _spell_facts(at: str, by: str, one: Representation) -> tuple[str, str] | None:
+    """The line of a document up to its length, and its media type; None if it has no line."""
+    found = parse_document_line(encode_stored(_make_holding_record(at, by, one)).decode())
+    return None if found is None else (DOCUMENT + " ".join(found[:5]), found.media_type)

@@ -11,6 +11,7 @@ one is not read.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 from perdure.model import assertions, composites
 from perdure.model.commands import Content
@@ -28,11 +29,18 @@ def may_have_targets(content: Content) -> bool:
     data = content.data
     if data is None:
         return False
+    is_asserting, is_marked = _judge_type(content.media_type)
     return (
-        content.media_type.startswith(assertions.ESSENCE)
-        or data.startswith(_STATEMENT)
-        or (content.media_type.startswith(_MARKED) and is_composite(content.media_type, data))
+        is_asserting
+        or data[: len(_STATEMENT)] == _STATEMENT
+        or (is_marked and is_composite(content.media_type, data))
     )
+
+
+@lru_cache(maxsize=1024)
+def _judge_type(media_type: str) -> tuple[bool, bool]:
+    """Return if documents of a type may be assertions, and if composites; there are few types."""
+    return media_type.startswith(assertions.ESSENCE), media_type.startswith(_MARKED)
 
 
 def find_targets(contents: Iterable[Content]) -> tuple[str, ...]:

@@ -16,7 +16,6 @@ from collections.abc import Sequence
 from perdure.errors import PerdureError
 from perdure.model import stored
 from perdure.model.commands import (
-    NOWHERE,
     Answer,
     Command,
     Content,
@@ -136,15 +135,16 @@ class _Kind:
     def __init__(self, ledger: Ledger, run: DocumentRun, content: Content) -> None:
         self._bytes, self._run = ledger.bytes, run
         self._behind = f".{content.format}.1"
-        self._record = stored.encode_alike(ledger.now, run.by, make_representation(content))
+        self._record = stored.encode_alike_twice(ledger.now, run.by, make_representation(content))
 
     def keep_document(self, stem: str, key: str, content: Content) -> str:
         """Store a document in its run. Return its name."""
         run, name = self._run, stem + self._behind
         length, sha512 = content.length, content.sha512
         segment, offset = self._bytes.append(name, 1, content)
-        run.lines.append((key, self._record(length, sha512, segment, offset)))
-        run.attested.append((key, self._record(length, sha512, NOWHERE, 0)))
+        line, attested = self._record(length, sha512, segment, offset)
+        run.lines.append((key, line))
+        run.attested.append((key, attested))
         run.references.append(f"sha512:{sha512}")
         return name
 

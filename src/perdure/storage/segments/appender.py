@@ -14,7 +14,7 @@ repeated.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -51,8 +51,8 @@ class Appender:
         self._buffer: list[bytes] = []
         self._written = end
         self._position = end
-        self.make_record_id: Callable[[], str] = warc.make_record_ids().__next__
-        """Makes a new id for the head of a record."""
+        self.record_ids = warc.make_record_ids()
+        """New ids for the heads of records."""
         self._fd = -1
         if number:
             self._open_segment(number, end)
@@ -125,7 +125,7 @@ class Appender:
         target = segment_path(self._root, number)
         fd = os.open(source, os.O_RDWR | os.O_CLOEXEC)
         try:
-            _write_all(fd, warc.make_head(block, id=self.make_record_id(), size=HEAD_ROOM), 0)
+            _write_all(fd, warc.make_head(block, id=next(self.record_ids), size=HEAD_ROOM), 0)
             _write_all(fd, warc.TRAILER, HEAD_ROOM + block.length)
             with _translate_errors():
                 os.fsync(fd)

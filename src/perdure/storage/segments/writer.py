@@ -90,7 +90,7 @@ class SegmentWriter:
             self._find_appender()
         appender = self._appender  # with an open segment: `begin_batch` forgets the heads
         head = heads(
-            appender.make_record_id(), name, content.length, content.sha512, content.blake3
+            next(appender.record_ids), name, content.length, content.sha512, content.blake3
         )
         return appender.append_record(head, content.data or b"")
 
@@ -113,7 +113,7 @@ class SegmentWriter:
             version=version,
         )
         appender = self._find_appender()
-        head = warc.make_head(block, id=appender.make_record_id(), type="metadata")
+        head = warc.make_head(block, id=next(appender.record_ids), type="metadata")
         appender.append_record(head, text)
 
     def send(self) -> None:
