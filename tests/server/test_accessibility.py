@@ -105,6 +105,7 @@ def addresses(site: Deployment) -> dict[str, str]:
         "assertions": f"/{letter}?assertions",
         "provenance": f"/{letter}?provenance",
         "record": f"/{letter}?info",
+        "history": f"/{letter}?history",
         "difference": f"/{resource(letter)}?diff=1,2",
         "framed": f"/{page}?landing",
         "passages": f"/{letter}?quote=e",

@@ -29,7 +29,7 @@ _ROBOTS = "robots-txt"
 """Lighthouse fetches robots.txt as the page would, whose policy lets a page without a script fetch
 nothing. The page with a script is judged with it."""
 
-pytestmark = pytest.mark.skipif(
+needs_lighthouse = pytest.mark.skipif(
     not LIGHTHOUSE.exists() or shutil.which("node") is None or find_chromium() is None,
     reason="Lighthouse or Chromium is not installed (make unit)",
 )
@@ -57,6 +57,7 @@ def judge_page(address: str, tmp_path: Path, *skipped: str) -> dict[str, float]:
     return {name: report["categories"][name]["score"] for name in CATEGORIES}
 
 
+@needs_lighthouse
 @pytest.mark.parametrize("page", ["landing", "list", "search", "patterns"])
 def test_pages_score_well_in_all_categories(
     site: Deployment, letter: str, tmp_path: Path, page: str
