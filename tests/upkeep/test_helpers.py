@@ -161,14 +161,15 @@ def test_ranges_are_disjoint_and_leave_nothing_out(mixed: Desk) -> None:
 
 
 def test_ranges_end_where_a_change_ends(desk: Desk) -> None:
-    """So the records of a change are in one range, and need not be read again."""
-    for day in range(1, 5):
-        names = [f"pdi://oma.eop.gov.us/1997/09/0{day}/{number}" for number in range(1, 71)]
+    """If that is near: then the records of the change are in one range, and are read once."""
+    for day, count in ((1, 90), (2, 50), (3, 80), (4, 60)):
+        names = [f"pdi://oma.eop.gov.us/1997/09/0{day}/{number}" for number in range(1, count + 1)]
         lines = "".join(f'{{"id":"{name}","locations":["https://a.example/"]}}\n' for name in names)
         source = ImportSource(io.BytesIO(lines.encode()), desk.root.parent)
         list(import_lines(desk.registry, source, processes=0))
     keys = desk.registry.records.divide_keys(3)
-    assert keys == [f"oma.eop.gov.us/1997090{day}/a1" for day in (2, 3, 4)]
+    days = "oma.eop.gov.us/1997090"
+    assert keys == [f"{days}2/a1", f"{days}3/b21", f"{days}4/b11"]
 
 
 def sum_range(registry: Registry, low: str, high: str | None) -> tuple[int, int]:
