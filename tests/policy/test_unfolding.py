@@ -180,6 +180,20 @@ def test_a_template_of_the_record_comes_before_one_of_the_settings() -> None:
     assert location(known, "hdl:1/a@b") == f"{PLACE}?own=b"
 
 
+def test_the_templates_of_a_record_share_a_budget() -> None:
+    """However many a record has: the last one is not tried any more."""
+    slow = tuple(
+        Value(index=index, type="TEMPLATE", data=f"@ /{'.*' * 80}b/ {{location}}?slow={{part}}")
+        for index in range(1, 100)
+    )
+    last = Value(index=100, type="TEMPLATE", data="@ /a+/ {location}?last={part}")
+    name = f"hdl:1/a@{'a' * 400}"
+    many = msgspec.structs.replace(HERE, values=(*slow, last))
+    assert location(unfolding({"hdl:1/a": many}), name) is None
+    alone = msgspec.structs.replace(HERE, values=(last,))
+    assert location(unfolding({"hdl:1/a": alone}), name) == f"{PLACE}?last={'a' * 400}"
+
+
 def test_a_template_of_the_handle_system_lies_with_the_handle_or_its_prefix() -> None:
     value = Value(index=1, type="HS_NAMESPACE", data=NAMESPACE)
     bad = Value(index=2, type="HS_NAMESPACE", data="<namespace")

@@ -30,6 +30,7 @@ from perdure.policy import binding, templates
 from perdure.policy.handles import names, namespace
 from perdure.policy.handles.values import TEMPLATE, URL, is_public, list_values
 from perdure.policy.templates import Template
+from perdure.policy.templates.expressions import StepBudget
 
 _ESCAPED_HASH = "%23"
 _QUERY = "?part="
@@ -173,9 +174,10 @@ class Unfolding:
             if one.type == TEMPLATE and is_public(one)
             for template in _read_templates(one.data)
         ]
+        budget = StepBudget()
         for listed in filter(None, (own, general)):
             for template in templates.find_applying(listed, whole, delimiter):
-                filled = template.fill_target(whole, part, location)
+                filled = template.fill_target(whole, part, location, budget)
                 if filled is not None:
                     binding.check_uri(filled)
                     return filled
@@ -197,6 +199,7 @@ class Unfolding:
         prefix, _, _ = names.spell_handle(whole).partition("/")
         of_prefix = self._record(names.make_prefix_handle(prefix).key)
         sources = (record.values, of_prefix.values if of_prefix is not None else ())
+        budget = StepBudget()
         for value in (one for values in sources for one in values if _is_template(one)):
             try:
                 template = namespace.Namespace.read_xml(value.data)
@@ -205,7 +208,8 @@ class Unfolding:
             if template.delimiter == delimiter:
                 base = names.spell_handle(whole)
                 held = tuple(one for one in list_values(record) if is_public(one))
-                made = template.make_values(f"{base}{delimiter}{part}", base, part, held)
+                handle = f"{base}{delimiter}{part}"
+                made = template.make_values(handle, base, part, held, budget)
                 if made is not None:
                     return made
         return None

@@ -7,6 +7,7 @@ import pytest
 from perdure.errors import InvalidRequest
 from perdure.model.records import Value
 from perdure.policy.handles.namespace import Namespace
+from perdure.policy.templates.expressions import MOST_STEPS, StepBudget
 
 # Handle.Net technical manual version 9, section 11
 MANUAL = r"""<namespace>
@@ -124,3 +125,19 @@ def test_equality_is_no_pattern(test: str, extension: str, *, is_made: bool) -> 
       <if value="extension" test="{test}" expression="a.c"><value type="X" data="yes"/></if>
     </template></namespace>"""
     assert (made(text, extension) == [(1, "X", "yes")]) is is_made
+
+
+@pytest.mark.parametrize("negate", ["", 'negate="true"'])
+def test_all_expressions_for_one_handle_share_a_budget(negate: str) -> None:
+    """Fifty of them, each with 250 steps for each character, would stop others for seconds."""
+    tests = f'<if value="extension" test="matches" {negate} expression="{".*" * 80}b"/>' * 8
+    text = f"""<namespace><template delimiter="@">
+      {tests}<value type="X" data="yes"/></template></namespace>"""
+    assert made(text, "a") == [(1, "X", "yes")]
+    assert made(text, "a" * 400) is None
+    budget = StepBudget()
+    template = Namespace.read_xml(text)
+    assert template.make_values("1/b@a", "1/b", "a", (), budget) is not None
+    assert budget.left < MOST_STEPS
+    budget.left = 0
+    assert template.make_values("1/b@a", "1/b", "a", (), budget) is None

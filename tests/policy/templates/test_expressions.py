@@ -63,7 +63,7 @@ def test_groups_are_those_of_python(pattern: str, text: str) -> None:
 def test_evil_expressions_take_no_longer_than_others(
     pattern: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The steps are counted: at most instructions times characters."""
+    """Tests of characters are counted as steps."""
     expression = Expression.compile_text(pattern)
     tested = 0
 
@@ -84,6 +84,24 @@ def test_evil_expressions_take_no_longer_than_others(
     text = "a" * (expressions.LONGEST_TEXT - 1) + "!"
     assert counted.match_text(text) is None
     assert 0 < tested <= expressions.MOST_STEPS
+
+
+EXPENSIVE = ".*" * 80 + "b"
+"""Each character of a text takes 250 steps."""
+
+
+def test_a_match_beyond_the_budget_is_none() -> None:
+    """All expressions that are tried for one part take at most 5,000 steps together."""
+    expression = Expression.compile_text(EXPENSIVE)
+    text = "a" * 8 + "b"
+    budget = expressions.StepBudget()
+    assert expression.match_text(text, budget) == (text,)
+    assert 0 < budget.left < expressions.MOST_STEPS
+    while budget.left > 0:
+        assert expression.match_text(text, budget) in (None, (text,))
+    assert budget.left > -expressions.MOST_INSTRUCTIONS
+    assert expression.match_text(text, budget) is None
+    assert expression.match_text("a" * 300 + "b") is None
 
 
 def test_a_long_text_matches_nothing() -> None:

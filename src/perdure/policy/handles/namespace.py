@@ -48,7 +48,7 @@ from perdure.errors.locations import (
 from perdure.model.records import Value
 from perdure.policy.handles import loc
 from perdure.policy.handles.values import MOST_VALUES, URL, is_secret
-from perdure.policy.templates.expressions import Expression
+from perdure.policy.templates.expressions import Expression, StepBudget
 
 TYPE = "HS_NAMESPACE"
 _ELEMENTS = ("template", "foreach", "if", "else", "value", "notfound")
@@ -72,11 +72,19 @@ class Namespace(msgspec.Struct, frozen=True):
         return cls(*_read_template(text))
 
     def make_values(
-        self, handle: str, base: str, extension: str, held: tuple[Value, ...]
+        self,
+        handle: str,
+        base: str,
+        extension: str,
+        held: tuple[Value, ...],
+        budget: StepBudget | None = None,
     ) -> tuple[Value, ...] | None:
-        """The values of a handle made from a base with the values `held`, or None."""
+        """The values of a handle made from a base with the values `held`, or None.
+
+        Templates that are tried for one handle share a budget of steps.
+        """
         told = {"handle": (handle,), "base": (base,), "extension": (extension,)}
-        writer = _Writer(held)
+        writer = _Writer(held, budget or StepBudget())
         try:
             made = list(writer.write_children(self._root, told, None))
         except _Stop:
@@ -118,9 +126,10 @@ _Parameters = Mapping[str, tuple[str, ...]]
 class _Writer:
     """Applies a template once."""
 
-    def __init__(self, held: tuple[Value, ...]) -> None:
+    def __init__(self, held: tuple[Value, ...], budget: StepBudget) -> None:
         self._held = held
         self._matches = 0
+        self._budget = budget
         self._written = 0
 
     def write_children(
@@ -161,7 +170,9 @@ class _Writer:
             self._matches += 1
             if self._matches > _MOST_MATCHES:
                 raise _Stop
-            groups = Expression.compile_text(expression).match_text(text)
+            groups = Expression.compile_text(expression).match_text(text, self._budget)
+            if self._budget.left < 0:
+                raise _Stop
         if one.get("negate", "").lower() == "true":
             return (text,) if groups is None else None
         return groups

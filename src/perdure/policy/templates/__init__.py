@@ -38,7 +38,7 @@ from perdure.errors import MalformedPart, PartNotSupported
 from perdure.errors.locations import LeadsElsewhere, MalformedTemplate
 from perdure.ids.escaping import escape_text
 from perdure.parts.selectors import Instant, Interval, Media
-from perdure.policy.templates.expressions import Expression
+from perdure.policy.templates.expressions import Expression, StepBudget
 
 DELIMITERS = ("#", "@", "?part=")
 EVERY = "*"
@@ -110,14 +110,17 @@ class Template(msgspec.Struct, frozen=True):
         own = "?part=" if delimiter == "?part=" and self.delimiter == "#" else self.delimiter
         return own in (EVERY, delimiter)
 
-    def fill_target(self, whole: str, part: str, location: str) -> str | None:
+    def fill_target(
+        self, whole: str, part: str, location: str, budget: StepBudget | None = None
+    ) -> str | None:
         """The location of a part, or None if the template is not for this kind of part.
 
-        `whole` is the canonical text of the identifier, `location` its own location.
+        `whole` is the canonical text of the identifier, `location` its own location. Templates that
+        are tried for one part share a budget.
         """
         groups: tuple[str, ...] = ()
         if self.expression is not None:
-            matched = self.expression.match_text(part)
+            matched = self.expression.match_text(part, budget)
             if matched is None:
                 return None
             groups = matched

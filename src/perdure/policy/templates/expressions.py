@@ -5,9 +5,9 @@ they can make a backtracking engine run for years, but not this one.
 
 How it works: an expression is compiled to a small program for a machine that follows all possible
 matches at once, character by character, and reads each character once (Thompson 1968, with groups
-after Pike). So a match takes at most (length of program) × (length of text) steps, and both have
-limits. Such a machine cannot do back-references, look-ahead or look-behind; expressions with them
-are refused when they are read.
+after Pike). So a match takes at most (length of program) × (length of text) steps. The steps are
+counted, and all matches that one answer needs share a budget of them. Such a machine cannot do
+back-references, look-ahead or look-behind; expressions with them are refused when they are read.
 
 >>> Expression.compile_text(r"box\((\d+),(\d+)\)").match_text("box(3,14)")
 ('box(3,14)', '3', '14')
@@ -18,8 +18,8 @@ The expression must match the complete text, as in Java's `matches`, whose synta
 the Handle System use: literals, `.`, classes, `\d \w \s`, groups, `|`, `* + ? {m,n}` and their
 reluctant forms.
 
-What must stay true: a match never takes more than `MOST_STEPS` steps, or as many for each character
-of a longer text that a caller allows.
+What must stay true: matches with one budget never take more than its steps, and those of a last
+character.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ LONGEST_EXPRESSION = 400
 LONGEST_TEXT = 500
 """The most characters of a text; a longer one does not match."""
 MOST_INSTRUCTIONS = 250
-MOST_STEPS = LONGEST_TEXT * MOST_INSTRUCTIONS
+MOST_STEPS = 5000
+"""Of all matches for one answer: three milliseconds. Others wait meanwhile."""
 _MOST_WRITTEN = 4 * MOST_INSTRUCTIONS
 _MOST_GROUPS = 20
 _MOST_NESTED = 30
@@ -58,6 +59,13 @@ class _Step(msgspec.Struct):
     save: int = -1
 
 
+class StepBudget:
+    """The steps that matches may still take together; `left` is negative if they took more."""
+
+    def __init__(self, left: int = MOST_STEPS) -> None:
+        self.left = left
+
+
 class Expression(msgspec.Struct, frozen=True):
     """A compiled expression."""
 
@@ -71,24 +79,29 @@ class Expression(msgspec.Struct, frozen=True):
         program, groups = _compile_text(text)
         return cls(text, program, groups)
 
-    def match_text(self, text: str) -> tuple[str, ...] | None:
-        """The complete match and its groups (empty for an unused group), or None."""
-        pairs = self.match_spans(text)
+    def match_text(self, text: str, budget: StepBudget | None = None) -> tuple[str, ...] | None:
+        """The complete match and its groups (empty for an unused group), or None.
+
+        If it takes more steps than the budget has, it is None.
+        """
+        pairs = self.match_spans(text, budget=budget)
         if pairs is None:
             return None
         return (text, *(text[a:b] if 0 <= a <= b else "" for a, b in pairs))
 
     def match_spans(
-        self, text: str, longest: int = LONGEST_TEXT
+        self, text: str, longest: int = LONGEST_TEXT, budget: StepBudget | None = None
     ) -> tuple[tuple[int, int], ...] | None:
         """The places of the groups of a complete match, or None; (-1, -1) for an unused group.
 
-        A text of more than `longest` characters does not match.
+        A text of more than `longest` characters does not match, nor does one that takes more steps
+        than the budget has: by default, in proportion to the longest text.
         """
         if len(text) > longest:
             return None
+        budget = budget or StepBudget(MOST_STEPS * longest // LONGEST_TEXT)
         marks: tuple[int, ...] = (-1,) * (2 * self._groups)
-        threads = self._follow_forks([(0, marks)], 0)
+        threads = self._follow_forks([(0, marks)], 0, budget)
         for at, character in enumerate(text):
             following = []
             for place, marks in threads:
@@ -97,8 +110,8 @@ class Expression(msgspec.Struct, frozen=True):
                 test = self._program[place].test
                 if test is not None and test(character):
                     following.append((place + 1, marks))
-            threads = self._follow_forks(following, at + 1)
-            if not threads:
+            threads = self._follow_forks(following, at + 1, budget)
+            if not threads or budget.left < 0:
                 return None
         for place, marks in threads:
             if place == len(self._program):
@@ -106,7 +119,7 @@ class Expression(msgspec.Struct, frozen=True):
         return None
 
     def _follow_forks(
-        self, begun: list[tuple[int, tuple[int, ...]]], at: int
+        self, begun: list[tuple[int, tuple[int, ...]]], at: int, budget: StepBudget
     ) -> list[tuple[int, tuple[int, ...]]]:
         """The tests that are reachable without reading a character, the preferred ones first."""
         reached: list[tuple[int, tuple[int, ...]]] = []
@@ -128,6 +141,7 @@ class Expression(msgspec.Struct, frozen=True):
                 waiting.append((place + 1, saved))
             else:
                 waiting.extend((one, marks) for one in reversed(step.fork))
+        budget.left -= len(seen)
         return reached
 
 
