@@ -11,8 +11,8 @@ BIN    := $(VENV)/bin
 MINUTES ?= 20
 CORE   := ids parts formats model policy
 CORE_TESTS := $(CORE:%=tests/%) $(CORE:%=src/perdure/%) src/perdure/errors tests/errors tests/upkeep/collection \
-  tests/metadata/test_bad_records.py tests/extractors/test_derived.py tests/cli/test_exits.py \
-  tests/server/test_problems.py tests/upkeep/transfer/test_joining_imports.py \
+  tests/metadata/test_bad_records.py tests/metadata/test_public_xml.py tests/extractors/test_derived.py \
+  tests/cli/test_exits.py tests/server/test_problems.py tests/upkeep/transfer/test_joining_imports.py \
   tests/writing/test_registrar.py
 
 # Some environments set it. Each server that a test starts would compile all modules again, which takes
