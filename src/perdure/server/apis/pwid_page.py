@@ -22,9 +22,10 @@ from perdure.errors.captures import NotExpressible
 from perdure.ids.pwid import Pwid
 from perdure.ids.pwid_dialects import DIALECTS
 from perdure.metadata.citing import write_citation
+from perdure.model.records import Record
+from perdure.reading.described import describe_resource
 from perdure.reading.targets import append_question, spell_path
 from perdure.server.apis.replay_bar import find_neighbours
-from perdure.server.common import asking
 from perdure.server.common.negotiate import names_first
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
@@ -91,7 +92,7 @@ def read_surroundings(
         elsewhere=list_elsewhere(service.registry.web_archives, pwid),
         before=around[0],
         after=around[1],
-        citation=_write_citation(service, request, pwid),
+        citation=_write_citation(request, pwid),
         collections=_list_collections(service, pwid),
     )
 
@@ -160,11 +161,9 @@ def _link_neighbour(pwid: Pwid, capture: Capture) -> Neighbour | None:
     return capture.date, append_question(f"/{spell_path(there)}", "info")
 
 
-def _write_citation(service: Service, request: Request, pwid: Pwid) -> str:
-    resolved = asking.resolve_name(service, request, str(pwid))
-    what = service.registry.documents.describe_resolved(
-        resolved, f"{request.base_url}/{spell_path(pwid)}"
-    )
+def _write_citation(request: Request, pwid: Pwid) -> str:
+    """Cite a PWID that is not registered here: it says enough itself."""
+    what = describe_resource(pwid, Record(), f"{request.base_url}/{spell_path(pwid)}")
     try:
         return write_citation(what, style_choice.FIRST, request.frame.language).strip()
     except MissingLibrary:

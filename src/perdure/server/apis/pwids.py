@@ -265,7 +265,9 @@ async def _answer_elsewhere(
         document = answering.elsewhere_fields(archives, pwid, found)
         fields: Fields = [memento.write_verdict(found.judgement)]
         fields += join_links(pwid_links.link_name(request, pwid))
-        around = await asyncio.to_thread(read_surroundings, service, request, pwid)
+        around = None
+        if choose_type(request.accept, _OFFERS) == "text/html":
+            around = await asyncio.to_thread(read_surroundings, service, request, pwid)
         return _write_document(request, HTTPStatus.OK, document, fields, around)
     return redirect_reader(service, request, pwid, found)
 
