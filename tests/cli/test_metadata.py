@@ -191,10 +191,6 @@ def test_a_pwid_needs_no_record_to_be_described(shell: Shell) -> None:
     assert shell.error("cite", "hdl:1839/unknown", code=10)["code"] == "not-found"
 
 
-def test_only_pwids_are_cited_as_archived_material(shell: Shell) -> None:
-    shell.run("pwid", "cite", "hdl:1839/1", code=2)
-
-
 def test_single_members_are_merged(shell: Shell) -> None:
     shell.run("import", "-", stdin='{"id":"hdl:1839/m"}')
     first = '{"titles":[{"value":"T"}],"creators":[{"name":"Doe, J."}],"year":"1990"}'

@@ -151,8 +151,9 @@ def test_nothing_is_shown_around_the_open_part_of_a_closed_text(site: Deployment
     whole = str(parse(name).whole.resource)
     site.do(Restrict(rule=ReadingRule(about=whole, access=Access.CLOSED)))
     site.do(Restrict(rule=ReadingRule(about=f"{name}#char=11,15", access=Access.OPEN)))
-    part = site.get(f"/{name}%23char=11,15", BROWSER)
+    part = site.get(f"/{name}%23char=11,15", "Accept: text/plain")
     assert (part.status, part.body) == (200, b"open")
+    assert b"secret" not in site.get(f"/{name}%23char=11,15", BROWSER).body
     assert b"secret" not in site.get(f"/{name}%23char=11,15?landing", BROWSER).body
     problem(site.get(f"/{name}?point=0,6"), 403, "forbidden")
 

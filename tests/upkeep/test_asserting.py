@@ -17,6 +17,7 @@ from perdure.model.assertions import MEDIA_TYPE, write_assertion
 from perdure.model.commands import Alias, Restrict
 from perdure.model.queries import LOCAL_READER, Fetch, Query
 from perdure.model.reading_rules import Access, ReadingRule
+from perdure.policy import remaining
 from perdure.reading import assertions
 from perdure.reading.assertions import AssertionQuery, HeldAssertion
 from perdure.storage.segments.store import Segments
@@ -31,7 +32,6 @@ from perdure.upkeep.asserting import (
 )
 from perdure.upkeep.transfer.importing import ImportSource, import_lines
 from perdure.upkeep.transfer.renewal import rebuild_registry
-from perdure.writing import withdrawing
 
 NAME = f"{TODAY}/1"
 PART = f"{NAME}.text.1#char=0,4"
@@ -255,7 +255,7 @@ def test_a_withdrawal_names_a_bounded_number_of_documents(
     letter: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They are looked for while other commands wait; the receipt says that there are more."""
-    monkeypatch.setattr(withdrawing, "_MOST_LISTED", 2)
+    monkeypatch.setattr(remaining, "MOST_LISTED", 2)
     about = [store(letter, NAME, by=name) for name in ("ann", "bob")]
     for name, content in ((f"{TODAY}/4", b"Dear Madam"), (f"{TODAY}/5", b"Dear Sir")):
         assert letter.mint(text(content)).identifier.startswith(name)
