@@ -17,7 +17,8 @@ from tests.server.conftest import Answer
 from tests.server.deployment import SERIES, Deployment, deployed, resource, text
 
 from perdure.ids import parse
-from perdure.model.commands import SaveToken
+from perdure.model.commands import Restrict, SaveToken, Withdraw
+from perdure.model.reading_rules import Access, ReadingRule
 
 FORM = "Content-Type: application/x-www-form-urlencoded"
 HTML = "Accept: text/html"
@@ -245,6 +246,67 @@ def test_a_next_version_is_refused_after_another_change(site: Deployment) -> Non
     assert site.get(f"/{name}", "Accept: */*").body == b"two 0"
 
 
+def read_changes(site: Deployment, place: str, cookie: str) -> tuple[str, list[str], list[str]]:
+    """What a review says of the changes: its text, and the lines that are removed and added."""
+    page = site.get(place, cookie, HTML).body.decode()
+    shown = page.partition("<h2>Plan</h2>")[2]
+    lines = [
+        [html.unescape(one) for one in re.findall(f"<{tag}>(.*?)</{tag}>", shown, re.DOTALL)]
+        for tag in ("del", "ins")
+    ]
+    return shown, lines[0], lines[1]
+
+
+def test_a_next_version_is_compared_before_it_is_minted(site: Deployment) -> None:
+    cookie = sign_in(site, site.token("comparer"))
+    page = b"<p>some <b>markup</b></p>"
+    name = resource(site.mint(text(b"one\ntwo\nthree\n"), text(page, "html", "text/html")))
+    new = b"one\n<2>\nthree\nfour\n"
+    place = upload(site, cookie, {"of": name}, (b"b.txt", new)).headers["location"]
+    shown, removed, added = read_changes(site, place, cookie)
+    assert (removed, added) == (["two\n"], ["<2>\n", "four\n"])
+    assert f'<a href="/{name}.text.1?landing">{name}.text.1</a>' in shown
+    assert f"{name}.text.1#char=5,10" in shown  # what is replaced has a name, the new text has not
+    assert "The new version does not have the format of .html." in shown
+    assert site.get(f"/{name}", "Accept: text/plain").body == b"one\ntwo\nthree\n"
+    post(site, place, {"act": "mint"}, cookie)
+    diff = site.get(f"/{name}?diff=1,2", "Accept: text/plain").body.decode()
+    assert [one[1:] for one in diff.splitlines()[3:] if one[0] in "+-"] == ["two", "<2>", "four"]
+
+
+def test_a_file_too_long_for_memory_is_compared_too(site: Deployment) -> None:
+    cookie = sign_in(site, site.token("long"))
+    name = resource(site.mint(text(b"first\nlast\n")))
+    long = b"first\n" + b"x" * (9 << 20) + b"\nlast\n"
+    place = upload(site, cookie, {"of": name}, (b"b.txt", long)).headers["location"]
+    assert any((site.root / "incoming").iterdir())
+    assert read_changes(site, place, cookie)[1:] == ([], ["x" * 2000 + "…"])
+    post(site, place, {"act": "discard"}, cookie)
+
+
+def test_pictures_are_compared_as_a_whole(site: Deployment) -> None:
+    cookie = sign_in(site, site.token("pictures"))
+    name = resource(site.mint(text(JPEG, "jpg", "image/jpeg")))
+    for new, expected in ((JPEG, "Both have the same bytes."), (JPEG + b"\0", "The bytes differ.")):
+        place = upload(site, cookie, {"of": name}, (b"a.jpg", new)).headers["location"]
+        assert expected in read_changes(site, place, cookie)[0]
+
+
+def test_what_the_depositor_may_not_read_is_not_compared(site: Deployment) -> None:
+    """ruling: tombstone-silence"""
+    cookie = sign_in(site, site.token("blind", operations=("mint", "commit")))
+    closed, gone = (resource(site.mint(text(b"secret\n"))) for _ in range(2))
+    site.do(Restrict(rule=ReadingRule(about=closed, access=Access.CLOSED)))
+    site.do(Withdraw(identifier=parse(gone), version=1, reason="asked to"))
+    for name in (closed, gone):
+        answer = upload(site, cookie, {"of": name}, (b"a.txt", b"open\n"))
+        assert answer.status == 303, answer.body
+        shown, removed, added = read_changes(site, answer.headers["location"], cookie)
+        assert "secret" not in shown
+        assert (removed, added) == ([], [])
+        assert "<h2>What changes</h2>" in shown
+
+
 def test_a_right_that_the_token_lacks_is_checked_before_a_file(site: Deployment) -> None:
     cookie = sign_in(site, site.token("reader", operations=("bind",)))
     answer = upload(site, cookie, {"series": SERIES}, (b"a.txt", b"x" * 100_000))
@@ -351,34 +413,72 @@ def test_a_file_has_the_limit_of_every_upload(small: Deployment) -> None:
 # ---------
 
 
+async def submit(browser: Browser, script: str) -> None:
+    """Run a script that submits a form, and wait for the page that follows."""
+    before = await browser.evaluate("location.href")
+    await browser.evaluate(script)
+    for _ in range(100):
+        there = await browser.evaluate("document.readyState + location.href")
+        if there.startswith("complete") and not there.endswith(before):
+            return
+    raise AssertionError(there)
+
+
+async def upload_in_browser(browser: Browser, address: str, secret: str, document: Path) -> None:
+    """Sign in, choose a file, and go to the page that reviews it."""
+    await browser.open(address)
+    set_token = f"document.getElementById('token').value = {secret!r};"
+    await submit(browser, f"{set_token} document.querySelector('form.desk button').click()")
+    root = await browser.call("DOM.getDocument")
+    found = await browser.call(
+        "DOM.querySelector", nodeId=root["root"]["nodeId"], selector="#files"
+    )
+    await browser.call("DOM.setFileInputFiles", nodeId=found["nodeId"], files=[str(document)])
+    await submit(browser, "document.querySelector('form.desk button').click()")
+
+
+@pytest.mark.parametrize("script", [True, False], ids=["with scripts", "without scripts"])
+def test_a_depositor_sees_what_changes_in_a_browser(
+    site: Deployment, tmp_path: Path, script: bool
+) -> None:
+    secret = site.token(f"reviser-{script}")
+    name = resource(site.mint(text("Zoë\nAda\n".encode(), charset="utf-8")))
+    document = tmp_path / "names.txt"
+    document.write_text("Zoë\nAda Lovelace\n", "utf-8")
+
+    async def deposit(browser: Browser) -> tuple[str, str, int, str]:
+        if not script:
+            await browser.forbid_scripts()
+        await browser.set_width(320)
+        await upload_in_browser(browser, f"{site.base}/deposit?of={name}", secret, document)
+        old, new = [
+            await browser.evaluate(f"document.querySelector('.difference {tag}').innerText")
+            for tag in ("del", "ins")
+        ]
+        wide = await browser.evaluate("document.documentElement.scrollWidth")
+        await browser.evaluate("document.querySelector('button[value=mint]').click()")
+        for _ in range(200):
+            if "Receipts" in await browser.evaluate("document.title"):
+                break
+        receipt = await browser.evaluate("document.querySelector('main ul.plain a').textContent")
+        return old.strip(), new.strip(), wide, receipt
+
+    old, new, wide, receipt = run_browser(deposit)
+    assert (old, new, wide) == ("Ada", "Ada Lovelace", 320)
+    assert receipt == f"{name}.utf-8.2"
+
+
 @pytest.mark.parametrize("script", [True, False], ids=["with scripts", "without scripts"])
 def test_a_depositor_mints_in_a_browser(site: Deployment, tmp_path: Path, script: bool) -> None:
     secret = site.token(f"person-{script}")
     document = tmp_path / "Bericht <1>.txt"
     document.write_text("Bericht über das Jahr 1997\n", "utf-8")
 
-    async def submit(browser: Browser, script: str) -> None:
-        before = await browser.evaluate("location.href")
-        await browser.evaluate(script)
-        for _ in range(100):
-            there = await browser.evaluate("document.readyState + location.href")
-            if there.startswith("complete") and not there.endswith(before):
-                return
-        raise AssertionError(there)
-
     async def deposit(browser: Browser) -> tuple[str, str, int]:
         if not script:
             await browser.forbid_scripts()
         await browser.set_width(320)
-        await browser.open(f"{site.base}/deposit")
-        set_token = f"document.getElementById('token').value = {secret!r};"
-        await submit(browser, f"{set_token} document.querySelector('form.desk button').click()")
-        root = await browser.call("DOM.getDocument")
-        found = await browser.call(
-            "DOM.querySelector", nodeId=root["root"]["nodeId"], selector="#files"
-        )
-        await browser.call("DOM.setFileInputFiles", nodeId=found["nodeId"], files=[str(document)])
-        await submit(browser, "document.querySelector('form.desk button').click()")
+        await upload_in_browser(browser, f"{site.base}/deposit", secret, document)
         shown = await browser.evaluate("document.querySelector('legend').textContent")
         wide = await browser.evaluate("document.documentElement.scrollWidth")
         await browser.evaluate("document.getElementById('title').value = 'Bericht'")

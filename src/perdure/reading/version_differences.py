@@ -6,6 +6,9 @@ section 4.1), between the lines that both texts begin and end with. If a version
 only type, length and digest are compared. Successive lines that differ are a passage, for which the
 part of each version is named as for a selection on a page (`perdure.reading.text_places`).
 
+A file that may become the next version is compared in the same way. It has no name yet, so only the
+parts of the version before are named.
+
 What must stay true: the comparison takes a bounded number of steps, and some megabytes; beyond it
 there is an error, not another difference.
 """
@@ -46,9 +49,10 @@ _WITHOUT_TEXT = (TextNotSupported, TextAbsent, PartNotSupported, MissingLibrary)
 
 
 class ComparedVersion(msgspec.Struct, frozen=True, kw_only=True):
-    """A version that is compared."""
+    """A version that is compared, or a file that may become one."""
 
     identifier: str
+    """Its full name; of a file, the name of the file."""
     version: int
     media_type: str
     length: int
@@ -123,7 +127,8 @@ class _ComparedText(msgspec.Struct, frozen=True):
     """A version, and its text if it has one."""
 
     version: ComparedVersion
-    name: Identifier
+    name: Identifier | None
+    """None for a file."""
     source: Source
     text: PlainText | None
 
@@ -142,20 +147,61 @@ def compare_versions(
     """
     sides: list[_ComparedText] = []
     for number in numbers:
-        name = _name_version(resolved, number)
-        query = msgspec.structs.replace(resolved.query, identifier=name, part=None)
-        step = choose_text(reading.resolve(query))
-        if isinstance(step, Gone):
-            return step
-        version = _describe_side(step, number)
-        source = documents.open_source(step.identifier, step.representation)
-        text = _read_text(parts, source)
-        sides.append(_ComparedText(version, step.identifier, source, text))
+        side = _open_version(reading, documents, parts, resolved, number)
+        if isinstance(side, Gone):
+            return side
+        sides.append(side)
     old, new = sides
+    return _compare_texts(parts, old, new, str(resolved.whole))
+
+
+def compare_file(
+    reading: ReadDoor,
+    documents: Documents,
+    parts: PartExtraction,
+    resolved: Resolved,
+    number: int,
+    format: str,
+    file: Source,
+    after: ComparedVersion,
+) -> VersionDifference | Gone:
+    """Compare a version with a file that may become the next one, or return its tombstone.
+
+    The version is compared in a format if it has that, or else in the one closest to a text.
+    `after` describes the file. Raises what `compare_versions` and reading the file raise.
+    """
+    before = _open_version(reading, documents, parts, resolved, number, format)
+    if isinstance(before, Gone):
+        return before
+    new = _ComparedText(after, None, file, _read_text(parts, file))
+    return _compare_texts(parts, before, new, str(resolved.whole))
+
+
+def _open_version(
+    reading: ReadDoor,
+    documents: Documents,
+    parts: PartExtraction,
+    resolved: Resolved,
+    number: int,
+    format: str | None = None,
+) -> _ComparedText | Gone:
+    name = _name_version(resolved, number, format)
+    query = msgspec.structs.replace(resolved.query, identifier=name, part=None)
+    step = choose_text(reading.resolve(query))
+    if isinstance(step, Gone):
+        return step
+    version = _describe_side(step, number)
+    source = documents.open_source(step.identifier, step.representation)
+    return _ComparedText(version, step.identifier, source, _read_text(parts, source))
+
+
+def _compare_texts(
+    parts: PartExtraction, old: _ComparedText, new: _ComparedText, document: str
+) -> VersionDifference:
     if old.text is None or new.text is None:
         return VersionDifference(before=old.version, after=new.version, is_text=False, hunks=())
     olds, news = (_LINE.findall(text.text) for text in (old.text, new.text))
-    lines = compare_lines(olds, news, str(resolved.whole))
+    lines = compare_lines(olds, news, document)
     hunks = tuple(group_lines(lines))
     names = [_PartNamer(parts, one, found) for one, found in ((old, olds), (new, news))]
     return VersionDifference(
@@ -177,7 +223,7 @@ class _PartNamer:
     def name_part(self, lines: Sequence[int]) -> DifferentPart | None:
         """Name the part with these lines, numbered from 1. None if no single part is these."""
         side = self._side
-        if not lines or side.text is None:
+        if not lines or side.text is None or side.name is None:
             return None
         start, stop = self._starts[lines[0] - 1], self._starts[lines[-1]]
         own = bool(scheme_of(side.name).part_mark)
@@ -211,8 +257,9 @@ def _name_passages(
             yield DifferentPassage(place, before.name_part(olds), after.name_part(news))
 
 
-def _name_version(resolved: Resolved, number: int) -> Identifier:
-    """Return the name of a version, in the format that is named or the one closest to a text.
+def _name_version(resolved: Resolved, number: int, format: str | None = None) -> Identifier:
+    """Return the name of a version, in the format that is named or wanted, if the version has it,
+    or else in the one closest to a text.
 
     Raises NoSuchVersion.
     """
@@ -222,7 +269,9 @@ def _name_version(resolved: Resolved, number: int) -> Identifier:
         sorted(version.representations, key=lambda one: not is_text(one.media_type))
         for version in (*found, *versions)
     ]
-    format = whole.format or next((one.format for every in known for one in every), None)
+    shown = [one.format for every in known for one in every]
+    if whole.format or not any(one.find_representation(format) for one in found if format):
+        format = whole.format or next(iter(shown), None)
     if not found or format is None:
         numbers = tuple(one.number for one in versions)
         raise NoSuchVersion(identifier=str(whole), version=number, versions=numbers)

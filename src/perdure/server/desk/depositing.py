@@ -32,6 +32,7 @@ from perdure.server.common import auth
 from perdure.server.common.answers import Answer
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
+from perdure.server.desk.comparing import compare_draft
 from perdure.server.desk.drafts import Draft, Drafts, StagedFile
 from perdure.server.desk.menu import lead_to, show_desk_page
 from perdure.server.desk.signing_in import (
@@ -236,6 +237,7 @@ async def _show(
     """Show a draft; after an error, with what was typed."""
     typed = typed or {}
     copies = await asyncio.to_thread(_list_copies, service, draft)
+    change = await service.run_cutter(compare_draft, service, request, token, draft)
     return show_desk_page(
         request,
         token,
@@ -246,6 +248,7 @@ async def _show(
         fields=[(name, typed.get(name, draft.described.get(name, ""))) for name in DESCRIBED],
         plan=_describe_plan(draft),
         copies=copies,
+        change=change,
         receipts=[(one, find_page_of(one.identifier)) for one in draft.receipts],
         error=str(error) if error else "",
         types=_USUAL_TYPES,
