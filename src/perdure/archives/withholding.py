@@ -21,6 +21,7 @@ from __future__ import annotations
 import fcntl
 import os
 import re
+import stat
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
@@ -128,6 +129,8 @@ class Withholdings:
 
     def __init__(self, root: Path) -> None:
         self._path = root / FILE
+        self._file = str(self._path)
+        """For every look-up: `os` takes half the time of `pathlib`."""
         self._read: _ReadFile = _ReadFile((0, 0))
 
     def add(self, one: Withholding) -> None:
@@ -184,17 +187,24 @@ class Withholdings:
 
     def _refresh(self) -> _ReadFile:
         try:
-            state = self._path.stat()
-        except FileNotFoundError as error:
-            if self._path.is_symlink():  # it leads nowhere
-                raise FileUnusable(file=FILE, fault=str(error)) from error
+            state = os.lstat(self._file)
+        except FileNotFoundError:
             return self._read
         except OSError as error:
             raise FileUnusable(file=FILE, fault=str(error)) from error
+        if stat.S_ISLNK(state.st_mode):
+            state = self._follow_link()
         mark = (state.st_ino, state.st_size)
         if mark != self._read.mark:
             self._read = _ReadFile(mark, _read_lines(self._path))
         return self._read
+
+    def _follow_link(self) -> os.stat_result:
+        """Return the state of the file that a link leads to. Raises Unavailable if it is none."""
+        try:
+            return self._path.stat()
+        except OSError as error:
+            raise FileUnusable(file=FILE, fault=str(error)) from error
 
 
 class _ReadFile:

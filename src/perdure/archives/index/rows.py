@@ -85,6 +85,6 @@ def lengthen_uri(number: int, key: str) -> str:
     return f"{_PREFIXES[number & 3]}{_restore_host(site)}{path}{slash}"
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=16384)
 def _restore_host(site: str) -> str:
     return ".".join(reversed(site.split(",")))

@@ -312,8 +312,11 @@ class SqliteCaptures:
         return reader.names
 
     def list_outdated(self) -> frozenset[str]:
-        """Return the names of files whose entries are outdated, see `ArchiveFile.is_outdated`."""
-        reader = self._refresh_reader()
+        """Return the names of files whose entries are outdated, see `ArchiveFile.is_outdated`.
+
+        They are those of the state in which this thread last read captures.
+        """
+        reader: _Reader | None = getattr(self._local, "reader", None)
         return reader.outdated if reader else frozenset()
 
     def list_runs(self, *, fresh: bool = False) -> list[RunRow]:

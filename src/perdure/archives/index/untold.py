@@ -42,19 +42,19 @@ class ToldCaptures:
         self, low: str, high: str, *, backwards: bool = False, limit: int
     ) -> list[Capture]:
         """See `Captures`."""
-        scan = self._captures.scan_range
+        found = self._captures.scan_range(low, high, backwards=backwards, limit=limit)
         outdated = self._index.list_outdated()
         if not outdated:
-            return scan(low, high, backwards=backwards, limit=limit)
+            return found
         told: list[Capture] = []
         walk = ranges.walk_range(
             self._captures, ranges.IndexRange(low, high), backwards=backwards, batch=limit
         )
         for one in walk:
             is_untold = one.file in outdated and one.kind in ANSWERS and not one.method
-            found = self._find_method(one) if is_untold else one
-            if found is not None:
-                told.append(found)
+            known = self._find_method(one) if is_untold else one
+            if known is not None:
+                told.append(known)
                 if len(told) == limit:
                     break
         return told

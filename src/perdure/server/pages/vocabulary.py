@@ -93,5 +93,5 @@ def list_words() -> Iterator[str]:
         COVERAGES,
         MONTHS,
     )
-    more = (PIECES, ELSEWHERE, OPERATION, DESK, FACETS, KINDS, PLACES, LOCATION, PROBLEMS, MEMBERS)
+    more = (ELSEWHERE, OPERATION, DESK, FACETS, KINDS, PLACES, LOCATION, PROBLEMS, MEMBERS)
     yield from dict.fromkeys(chain(*groups, *more))
