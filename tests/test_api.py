@@ -33,6 +33,18 @@ def test_all_that_is_offered_is_there() -> None:
         _ = perdure.nothing
 
 
+def test_help_shows_no_variable_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = (
+        "import os, perdure, pydoc\n"
+        "for name in perdure.__all__:\n"
+        "    print(pydoc.render_doc(getattr(perdure, name)))"
+    )
+    monkeypatch.setenv("PASSWORD_OF_SOMETHING", "not for the reader of a help text")
+    done = subprocess.run([sys.executable, "-c", shown], capture_output=True, check=True)
+    assert b"OpenRegistry" in done.stdout
+    assert b"not for the reader" not in done.stdout
+
+
 def test_importing_the_package_loads_nothing_else() -> None:
     code = "import sys, perdure; print([one for one in sys.modules if one.startswith('perdure.')])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -161,13 +161,18 @@ class Registry:
         self,
         root: Path,
         *,
-        environment: Mapping[str, str] = os.environ,
+        environment: Mapping[str, str] | None = None,
         clock: Callable[[], datetime] = utc_now,
         store: Store | None = None,
         bytes: OpenBytes | None = None,
     ) -> None:
+        """`environment` has the settings that are variables; by default, it is that of the process.
+
+        `store` and `bytes` take the place of those that the settings name.
+        """
         self.root = root
-        self._settings_file = setting.SettingsFile(root, environment)
+        own = os.environ if environment is None else environment
+        self._settings_file = setting.SettingsFile(root, own)
         self.clock = clock
         self.store = store or load_store(self.settings.store)
         self.open_bytes = bytes or load_bytes(self.settings.bytes)
