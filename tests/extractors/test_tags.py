@@ -244,6 +244,41 @@ def test_a_walk_finds_the_same_tags(pieces: list[bytes], step: int, rule: Rule) 
         assert walk.find_next_start() == following
 
 
+_USUAL = ('<a href="x" b="y">', "<p>", "</p>", "text", '<i x="<" y=">z" />', '<q a="x" b c="!">')
+_UNUSUAL = ("<!-- ", " -->", '<title a="x">', "</title>", "<a b='x'>", '<a b="x"c="y">', '<a b="')
+
+
+@given(st.lists(st.sampled_from(_USUAL + _UNUSUAL), max_size=20), rules, st.data())
+def test_a_walk_enters_values_of_tags(pieces: list[str], rule: Rule, data: st.DataObject) -> None:
+    """ "None if the place is not the beginning of a value": else tag, names and value are those of
+    `scan_tags` and `read_attributes`, and the walk goes on as if it had moved there.
+    """
+    document = "".join(pieces).encode()
+    tags = scan_tags(document, rule)
+    walk = TagWalk(document, rule)
+    for place in range(len(document)):
+        if not data.draw(st.booleans()):
+            continue
+        value = walk.enter_value(place)
+        number = bisect_right(tags.starts, place) - 1
+        start, stop = (tags.starts[number], tags.stops[number]) if number >= 0 else (0, 0)
+        assert value is None or place < stop
+        assert walk.move_to(place) == (place < stop)
+        assert (walk.start, walk.stop) == (start, stop)
+        if value is not None:
+            assert value.element == read_tag(document, start, stop).name
+            (attribute,) = (
+                one for one in read_attributes(document, start, stop) if one.value.start == place
+            )
+            assert (value.attribute, value.text) == (attribute.name, document[attribute.value])
+
+
+def test_a_walk_enters_the_values_of_usual_tags() -> None:
+    walk = TagWalk(b'<p>it <a class="b" href="y">', HTML)
+    assert walk.enter_value(25) == (b"a", b"href", b"y")
+    assert TagWalk(b'<!-- <a href="x"> -->', HTML).enter_value(14) is None
+
+
 @pytest.mark.parametrize("rule", [HTML, XML, SGML])
 def test_a_walk_passes_many_tags_at_once(rule: Rule) -> None:
     data = b"<p a='>' b=c>text</p>\n" * 500 + b"<!-- <b> --><i>" + b"<p/>" * 300

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import string
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -13,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perdure.errors import MalformedIdentifier
-from perdure.ids.handle import SCHEME, Handle, parse_handle
+from perdure.ids.handle import SCHEME, Handle, _read_any_spelling, parse_handle
 from perdure.testing import handle as handles
 
 VECTORS = Path(__file__).parents[2] / "vectors"
@@ -81,3 +82,20 @@ def test_what_cannot_be_seen_is_refused_raw_and_escaped(prefix: str, unseen: str
             continue  # there an escape is part of the name
         with pytest.raises(MalformedIdentifier):
             parse_handle(f"{prefix}10.1000/{suffix}")
+
+
+@given(
+    st.sampled_from(("doi:", "hdl:", "DOI:", "info:doi/", "https://doi.org/")),
+    st.lists(st.sampled_from(("10.", "10", "1839", "A", ".", "/", "%41", "x" * 8185, "é", " "))),
+)
+def test_the_usual_spelling_is_read_as_all_others(label: str, bits: list[str]) -> None:
+    """The Handle, its spelling, or the error are those of the general reader."""
+
+    def read(reader: Callable[[str], Handle]) -> tuple[str, ...]:
+        try:
+            found = reader(label + "".join(bits))
+        except MalformedIdentifier as error:
+            return "error", str(error)
+        return found.prefix, found.suffix, found.written
+
+    assert read(parse_handle) == read(_read_any_spelling)

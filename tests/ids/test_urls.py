@@ -163,3 +163,29 @@ def read_answer(url: str) -> str:
         return repr(deurlify(url))
     except PerdureError as error:
         return repr(error)
+
+
+_BITS = (
+    "https://", "http://", "HTTPS://", "doi.org", "hdl.handle.net", "n2t.net", "any.example", "/",
+    "pdi:", "//oma.eop.gov.us/1997/09/01/1", "urn:", "nbn:de:1-2", "ark:/12345/x", "doi:", "Hdl:",
+    "10.1000/A", "1839/b", "orcid.org", "0000-0002-1825-0097", ":80", "?x", "#", "%2f", "(", ".",
+    "pid.example.org",
+)  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(_BITS), max_size=6).map("".join))
+def test_plain_addresses_are_read_as_all_others(url: str) -> None:
+    """The answer and the spelling are those of `deurlify` without `read_plain_address`."""
+
+    def read(bases: tuple[str, ...]) -> tuple[str, str] | type[PerdureError]:
+        try:
+            found = deurlify(url, bases, read_identifier)
+        except PerdureError as error:
+            return type(error)
+        return str(found), found.written
+
+    for bases in ((), (OURS,), ("https://doi.org", "")):
+        fast = read(bases)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(urls, "read_plain_address", lambda *_: None)
+            assert read(bases) == fast

@@ -16,11 +16,14 @@ from tests.archives.warcs import Warc
 from tests.extractors.packages import ODF, OOXML, write_odf, write_ooxml, write_zip
 
 from perdure.errors.limits import PlainTextTooLong
+from perdure.extractors.markup.tag_walk import TagWalk
+from perdure.extractors.markup.tags import HTML, SGML, XML, Rule
 from perdure.extractors.port import Source
-from perdure.ids import parse
+from perdure.ids import parse, urls
 from perdure.reading.extraction import PartExtraction
 from perdure.reading.links import declared, written
 from perdure.reading.links.declared import DeclaredLink, list_links
+from perdure.reading.links.markup import find_marked
 from perdure.reading.links.written import (
     choose_candidates,
     find_places,
@@ -322,11 +325,51 @@ def test_other_addresses_are_no_candidates() -> None:
     ]
     assert found == [
         b"HTTPS://doi.",
-        b"doi.org/10.1",
         b"doi:10.1000/",
         b"https://id.e",
         b"pdi://oma.eo",
     ]
+
+
+# the fast way beside the plain one
+# ---------------------------------
+
+_VALUES = (
+    DOI, "DOI:10.1000/A", NAME, f"/{NAME}", f"https://id.example/{NAME}%23char=1,2", "hdl:1839/x",
+    "https://doi.org/10.1000/182", "https://doi.org/10.1000/182.", "https://doi.org/about",
+    f"https://doi.org/{NAME}", "https://doi.org/doi:10.1000/182", "https://n2t.net/ark:/12345/x",
+    "https://a.example/ark:/12345/x", "https://a.example/", "10.1000/182", f"{DOI}&amp;x {DOI}",
+    f"see {DOI}, {NAME}", f"<!-- {DOI}", f"{DOI}>", "http://nbn-resolving.org/urn:nbn:de:1-2",
+)  # fmt: skip
+_TAGS = (
+    '<a href="{}">', "<a href='{}'>", "<a href={}>", '<A HREF="{}" />', '<a x="1" y href="{}" z>',
+    '<a  href="{}">', '<a\nhref="{}">', '<a x="{}"href="{}">', '<a href="{}" title="{}"', "{}",
+    '</a href="{}">', '<script src="{}">', '<script-x src="{}">', "</script>", "<!-- ", " -->",
+    '<title a="{}">', "</title>", "<![CDATA[ ", "]]>", '<xi:include href="{}"/>', "<", '"', "'",
+    ">", '<pub-id pub-id-type="doi">{}</pub-id>', '<ext-link xlink:href="{}">', "é", "\r\n",
+    "<article>", '<ref target="{}">', "<tei>", '<p xmlns:a="{}">', '<a="{}">', '<i a =" b" c="{}">',
+)  # fmt: skip
+_markup = st.lists(
+    st.tuples(st.sampled_from(_TAGS), st.sampled_from(_VALUES), st.sampled_from(_VALUES)),
+    max_size=12,
+)
+
+
+@given(_markup, st.sampled_from([HTML, XML, SGML]))
+def test_tags_in_the_usual_spelling_are_read_as_all_others(
+    pieces: list[tuple[str, str, str]], rule: Rule
+) -> None:
+    """The identifiers, their places and spellings are those that are found without `enter_value`
+    and `read_plain_address`.
+    """
+    data = "".join(tag.format(*values) for tag, *values in pieces).encode()
+    found = find_marked(data, rule, ("https://id.example",))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TagWalk, "enter_value", lambda *_: None)
+        patch.setattr(urls, "read_plain_address", lambda *_: None)
+        plain = find_marked(data, rule, ("https://id.example",))
+    assert found == plain
+    assert [one.identifier.written for one in found] == [one.identifier.written for one in plain]
 
 
 # packages and archives

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from urllib.parse import unquote, urlsplit
 
 import msgspec
@@ -40,7 +40,9 @@ _WEB = re.compile(r"(https?)://([^/?#]+)(.*)")
 _OF_PDI = re.compile(
     r"https?://[^/?#]+/((?:urn(?::|%3a))?pdi(?::|%3a).*)", re.ASCII | re.IGNORECASE | re.DOTALL
 )
-_PLAIN_ADDRESS = re.compile(r"https?://([a-z0-9.-]+)/([A-Za-z0-9./();_-]+)", re.ASCII)
+_PLAIN_ADDRESS = re.compile(
+    r"https?://([a-z0-9.-]+)/(?!(?i:(?:urn:)?pdi|hdl|doi):)([A-Za-z0-9./:();_-]+)", re.ASCII
+)
 _QUESTION = re.compile("[?#]")
 _HALF_ESCAPE = re.compile("%(?![0-9A-Fa-f]{2})", re.ASCII)
 _SLASHES = 3  # of a URL with no path but the root
@@ -106,12 +108,12 @@ def deurlify(
     Raises InvalidRequest for an address that is not at a known resolver, MalformedIdentifier or
     UnknownScheme for an invalid identifier in an address.
     """
+    plain = read_plain_address(url, bases)  # nearly always, and eight times as fast
+    if plain is not None:
+        return plain
     path = find_path(url, bases)
     if path is not None:
         return read(path)
-    plain = _PLAIN_ADDRESS.fullmatch(url)  # nearly always, and eight times as fast
-    if plain is not None and plain[1] in _index_hosts():
-        return parse(_index_hosts()[plain[1]].label + plain[2])
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""
@@ -131,15 +133,37 @@ def deurlify(
     raise UnknownResolver(url=url)
 
 
+def read_plain_address(url: str, bases: tuple[str, ...] = ()) -> Identifier | None:
+    """Return the identifier in an address in the usual spelling at a public resolver.
+
+    None for any other text. Raises MalformedIdentifier or UnknownScheme as `deurlify` does.
+    """
+    plain = _PLAIN_ADDRESS.fullmatch(url)
+    proxy = _index_hosts().get(plain[1]) if plain is not None else None
+    if plain is None or proxy is None or url.startswith(list_beginnings(bases)):
+        return None
+    return parse(proxy.label + plain[2])
+
+
+@lru_cache(maxsize=64)
+def list_beginnings(bases: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the beginnings of all addresses at our resolvers.
+
+    >>> list_beginnings(("https://id.example", ""))
+    ('https://id.example/',)
+    """
+    return tuple(f"{base.rstrip('/')}/" for base in bases if base)
+
+
 def find_path(url: str, bases: tuple[str, ...] = ()) -> str | None:
     """Return the path, with its query, of an address at one of our `bases`, or of a PDI at any.
 
     >>> find_path("http://pid.example.org/pdi://oma.eop.gov.us/1997/?info")
     'pdi://oma.eop.gov.us/1997/?info'
     """
-    for base in bases:
-        if base and url.startswith(f"{base.rstrip('/')}/"):
-            return url[len(base.rstrip("/")) + 1 :]
+    for beginning in list_beginnings(bases):
+        if url.startswith(beginning):
+            return url.removeprefix(beginning)
     found = _OF_PDI.match(url)
     return found[1] if found else None
 

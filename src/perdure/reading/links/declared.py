@@ -16,6 +16,7 @@ import codecs
 import re
 from collections.abc import Iterable, Iterator
 from itertools import islice
+from operator import itemgetter
 from typing import NamedTuple
 
 from perdure.errors.damage import TextAbsent
@@ -150,18 +151,24 @@ def _is_markdown_link(data: bytes, at: int) -> bool:
 def _place(data: bytes, found: _Found) -> Iterator[DeclaredLink]:
     """Yield links with their places in the canonical text, counted from one to the next."""
     counted = position = 0
-    for how, identifier, start, stop in sorted(found, key=lambda one: one[2:]):
-        position += _count_canonical(data[counted:start], data[counted - 1 : counted])
+    count = _count_bytes if data.isascii() and b"\r" not in data else _count_canonical
+    for how, identifier, start, stop in sorted(found, key=itemgetter(2, 3)):
+        position += count(data, counted, start)
         counted = start
-        extent = _count_canonical(data[start:stop], data[start - 1 : start] if start else b"")
-        yield DeclaredLink(how, identifier, position, extent)
+        yield DeclaredLink(how, identifier, position, count(data, start, stop))
 
 
-def _count_canonical(piece: bytes, before: bytes) -> int:
+def _count_bytes(data: bytes, start: int, stop: int) -> int:
+    """Return the same number for a text in ASCII without CR, in a third of the time."""
+    return stop - start + data.count(b"\n", start, stop)
+
+
+def _count_canonical(data: bytes, start: int, stop: int) -> int:
     """Return the characters of a stretch of a text, with each line break as two."""
+    piece = data[start:stop]
     count = len(piece) if piece.isascii() else len(piece.decode("utf-8", "replace"))
     lf, cr, both = piece.count(b"\n"), piece.count(b"\r"), piece.count(b"\r\n")
-    split = before == b"\r" and piece[:1] == b"\n"  # its CR was counted as two
+    split = start > 0 and data[start - 1] == 0x0D and piece[:1] == b"\n"  # CR was counted as two
     return count + lf + cr - 2 * both - 2 * split
 
 
@@ -175,7 +182,7 @@ def _find_in_long(source: Source, bases: tuple[str, ...]) -> Iterator[DeclaredLi
         data = kept + decoder.decode(chunk).encode("utf-8", "replace")
         border = _find_border(data)
         yield from _shift(data[:border], source.essence, bases, position)
-        position += _count_canonical(data[:border], b"")
+        position += _count_canonical(data, 0, border)
         kept = data[border:]
     kept += decoder.decode(b"", final=True).encode("utf-8", "replace")
     yield from _shift(kept, source.essence, bases, position)

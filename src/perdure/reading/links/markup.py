@@ -23,10 +23,10 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from perdure.extractors.markup.tag_walk import TagWalk
+from perdure.extractors.markup.tag_walk import TagWalk, UsualValue
 from perdure.extractors.markup.tags import (
     HTML,
     Attribute,
@@ -36,11 +36,17 @@ from perdure.extractors.markup.tags import (
     read_text_between,
 )
 from perdure.ids import Identifier
-from perdure.reading.links.written import choose_candidates, find_places, read_bare_doi, read_places
+from perdure.reading.links.written import (
+    choose_candidates,
+    find_places,
+    read_bare_doi,
+    read_complete,
+    read_places,
+)
 
 _HEAD = 4096  # bytes in which the kind of a document is recognised
-_TYPED_DOI = re.compile(rb"""type\s{0,9}=\s{0,9}["']doi["']""", re.IGNORECASE)
-_NOT_READ = (b"script", b"style")
+_TYPED_DOI = re.compile(rb"""type\s{0,9}=\s{0,9}["']doi["']""")  # in lower case
+_CODE = re.compile(rb"<(?i:script|style)[\t\n\f\r />]")
 _IN_HTML = {b"cite": "cite", b"href": "href", b"src": "src", b"poster": "src", b"srcset": "src"}
 _IN_XML = {b"href": "href", b"src": "src", b"cite": "cite"}
 _OF_TEI = frozenset(b"target source corresp ref sameas copyof facs url decls resp ana".split())
@@ -57,28 +63,35 @@ class MarkedIdentifier(NamedTuple):
     stop: int
 
 
-def find_marked(data: bytes, rule: Rule, bases: tuple[str, ...] = ()) -> Iterator[MarkedIdentifier]:
-    """Yield the identifiers in markup in UTF-8, in order."""
+def find_marked(data: bytes, rule: Rule, bases: tuple[str, ...] = ()) -> list[MarkedIdentifier]:
+    """Return the identifiers in markup in UTF-8, in order."""
     places = find_places(data)
     candidates = choose_candidates(data, places, bases)
-    typed = set() if rule is HTML else {found.start() for found in _TYPED_DOI.finditer(data)}
-    if not candidates and not typed:
-        return
     reading = _MarkupReading(data, rule, places, bases)
+    typed = reading.find_typed()
+    if not candidates and not typed:
+        return []
+    identified: list[MarkedIdentifier] = []
     done = 0
     for place in sorted(typed.union(candidates)) if typed else candidates:
         if place < done:
             continue
+        usual = None if place in typed else reading.tag.enter_value(place)
+        if usual is not None:
+            done = place + len(usual.text)
+            identified += reading.read_value(usual, place, done)
+            continue
         if not reading.tag.move_to(place):
             done = reading.tag.find_next_start()
-            yield from reading.read_text(done)
+            identified += reading.read_text(done)
             continue
         attribute = reading.find_attribute(place)
         done = place + 1 if attribute is None else attribute.stop
         if place in typed:
-            yield from reading.read_typed()
+            identified += reading.read_typed()
         elif attribute is not None:
-            yield from reading.read_attribute(attribute)
+            identified += reading.read_attribute(attribute)
+    return identified
 
 
 class _MarkupReading:
@@ -90,11 +103,15 @@ class _MarkupReading:
         self._places = places
         self._bases = bases
         self.tag = TagWalk(data, rule)
-        head = data[:_HEAD].lower()
-        self._is_tei = rule is not HTML and (b"tei-c.org/ns" in head or b"<tei" in head)
-        self._is_jats = (
-            rule is not HTML and not self._is_tei and (b"<article" in head or b"jats" in head)
-        )
+        head = b"" if rule is HTML else data[:_HEAD].lower()
+        self._is_tei = b"tei-c.org/ns" in head or b"<tei" in head
+        self._is_jats = not self._is_tei and (b"<article" in head or b"jats" in head)
+
+    def find_typed(self) -> set[int]:
+        """Return the places at which an attribute says that a DOI has no label."""
+        if not (self._is_jats or self._is_tei):
+            return set()
+        return {one.start() for one in _TYPED_DOI.finditer(self._data.lower())}
 
     def find_attribute(self, place: int) -> Attribute | None:
         """Return the attribute of the tag at a place."""
@@ -103,33 +120,40 @@ class _MarkupReading:
                 return one if one.start <= place else None
         return None
 
+    def read_value(self, usual: UsualValue, start: int, stop: int) -> Iterable[MarkedIdentifier]:
+        """Return the identifiers in a value, of which the first is at its start."""
+        name = usual.attribute.lower()
+        if name.startswith(b"xmlns"):
+            return ()
+        how = self._describe_attribute(name, usual.element)
+        identifier = read_complete(usual.text, self._bases)
+        if identifier is None:
+            return self._read_slice(how, start, stop)
+        return (MarkedIdentifier(how, identifier, start, stop),)
+
     def read_attribute(self, attribute: Attribute) -> Iterator[MarkedIdentifier]:
         """Return the identifiers in the value of an attribute."""
         name = bytes(attribute.name).lower()
         if name.startswith(b"xmlns"):
             return iter(())
-        how = self._describe_attribute(name)
+        element = b"" if self._rule is HTML else self._read_name()
+        how = self._describe_attribute(name, element)
         return self._read_slice(how, attribute.value.start, attribute.value.stop)
 
     def read_text(self, stop: int) -> Iterator[MarkedIdentifier]:
         """Yield the identifiers in the text after the tag, up to the next one."""
-        name, is_closing = self._read_name(), self._is_closing()
-        if self._rule is HTML and name in _NOT_READ and not is_closing:
+        start = self.tag.stop
+        if self._rule is HTML and _CODE.match(self._data, self.tag.start, start):
             return
-        how = "text"
-        if not is_closing:
-            local = name.rpartition(b":")[2]
-            if self._is_jats and local in _TEXT_OF_JATS:
-                how = "jats"
-            elif self._is_tei and local in _TEXT_OF_TEI:
-                how = "tei"
-        for one in read_text_between(self._data, self.tag.stop, stop, self._rule):
+        how = self._describe_text()
+        if self._data.find(b"<", start, stop) < 0:  # nearly always
+            yield from self._read_slice(how, start, stop)
+            return
+        for one in read_text_between(self._data, start, stop, self._rule):
             yield from self._read_slice(how, one.start, one.stop, is_escaped=not one.verbatim)
 
     def read_typed(self) -> Iterator[MarkedIdentifier]:
         """Yield the DOI without a label in an attribute of the tag, or in the text after it."""
-        if not (self._is_jats or self._is_tei):
-            return
         slices = [
             one.value
             for one in read_attributes(self._data, self.tag.start, self.tag.stop)
@@ -161,11 +185,20 @@ class _MarkupReading:
     def _is_closing(self) -> bool:
         return self.tag.stop > 0 and self._data[self.tag.start + 1] == 0x2F
 
-    def _describe_attribute(self, attribute: bytes) -> str:
-        """Return how an attribute of the tag refers to what it names."""
+    def _describe_text(self) -> str:
+        """Return how the text after the tag refers to what it names."""
+        if not (self._is_jats or self._is_tei) or self._is_closing():
+            return "text"
+        local = self._read_name().rpartition(b":")[2]
+        if self._is_jats:
+            return "jats" if local in _TEXT_OF_JATS else "text"
+        return "tei" if local in _TEXT_OF_TEI else "text"
+
+    def _describe_attribute(self, attribute: bytes, element: bytes) -> str:
+        """Return how an attribute, in lower case, of an element refers to what it names."""
         if self._rule is HTML:
             return _IN_HTML.get(attribute, "data")
-        local = self._read_name().rpartition(b":")[2]
+        local = element.lower().rpartition(b":")[2]
         if local == b"include" and attribute == b"href":
             return "xinclude"
         if self._is_tei and attribute in _OF_TEI:

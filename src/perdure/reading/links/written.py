@@ -21,15 +21,21 @@ from typing import NamedTuple
 
 from perdure.errors import PerdureError
 from perdure.ids import Identifier, load_schemes, parse
-from perdure.ids.urls import deurlify, is_known_host
+from perdure.ids.urls import deurlify, is_known_host, list_beginnings, read_plain_address
 from perdure.reading.targets import read_identifier
 
 LONGEST = 8192  # bytes of an identifier
 _LONG = 65_536  # bytes of a text that is searched at once
 _WEB = (b"http://", b"https://")
 _TOKEN = re.compile(rb"[!#-;=?-\[\]_a-z~]{1,%d}" % LONGEST)  # printable, not of `"<>\^{|}
+_COMPLETE = re.compile(
+    rb"(?!(?!doi:)(?i:doi))[!#%%(-;=?-\[\]_a-z~]{0,%d}[0-9A-Za-z]" % (LONGEST - 1)
+)
+"""A token without character references. The label of a DOI may have more spellings."""
+_HOST = re.compile(rb"(?i:https?)://([!#-.0-;=?-\[\]_a-z~]*+)")
 _LOOSE_DOI = re.compile(rb"doi\.?(?:\s*:\s*|\s{1,2})(?=10\.[0-9]{4,9}/)", re.IGNORECASE)
-_DOI_BEFORE = re.compile(rb"doi(?=[ .])")
+_DOI_APART = re.compile(rb"doi(?=[ .])\.?(?:\s*:\s*|\s{1,2})(?=10\.[0-9]{4,9}/)")
+"""A DOI whose label is not followed by a colon, in a text in lower case."""
 _BARE_DOI = re.compile(r"10\.[0-9]{4,9}/\S+")
 _IN_WORD = re.compile(rb"[0-9A-Za-z_+.%-]\Z")
 _EMBEDDED = re.compile(rb"(?:pdi(?::|%3a)|/ark:)", re.IGNORECASE)
@@ -47,11 +53,20 @@ class WrittenIdentifier(NamedTuple):
 
 
 @cache
-def _list_needles() -> tuple[bytes, ...]:
-    """Return texts one of which is in every beginning of an identifier."""
+def _list_needles() -> tuple[tuple[bytes, bytes], ...]:
+    """Return labels, and what follows their colons, one of which begins every identifier but a
+    DOI whose label is not followed by a colon.
+    """
     prefixes = {prefix for scheme in load_schemes().values() for prefix in scheme.prefixes}
     found = {one.partition(":")[0] for one in prefixes} - {"http", "https"}
-    return (*sorted(one.encode() + b":" for one in found | {"doi"}), b"doi ", b"doi.", *_WEB)
+    labels = sorted(one.encode() for one in found | {"doi"})
+    return (*((one, b"") for one in labels), (b"http", b"//"), (b"https", b"//"))
+
+
+@cache
+def _compile_colons() -> re.Pattern[bytes]:
+    """Return a pattern for colons after a letter that ends a label, in lower case."""
+    return re.compile(rb":(?<=[%b]:)" % b"".join({label[-1:] for label, _ in _list_needles()}))
 
 
 def find_written(
@@ -98,12 +113,13 @@ def find_places(text: bytes) -> list[int]:
         return _find_places_at_once(text)
     folded = text.lower()
     found: list[int] = []
-    for needle in _list_needles():
-        at = folded.find(needle)
-        while at >= 0:
-            found.append(at)
-            at = folded.find(needle, at + 1)
-    return sorted(found)
+    needles = _list_needles()
+    for colon in _compile_colons().finditer(folded):
+        at = colon.start()
+        for label, after in needles:
+            if folded.endswith(label, 0, at) and folded.startswith(after, at + 1):
+                found.append(at - len(label))
+    return sorted(found + [one.start() for one in _DOI_APART.finditer(folded)])
 
 
 def _find_places_at_once(text: bytes) -> list[int]:
@@ -113,16 +129,13 @@ def _find_places_at_once(text: bytes) -> list[int]:
     letters = np.frombuffer(text, np.uint8)
     colons = np.flatnonzero(letters == ord(":"))
     found: list[int] = []
-    for needle in _list_needles():
-        label, colon, after = needle.partition(b":")
-        if not colon:
-            continue
+    for label, after in _list_needles():
         places = colons[(colons >= len(label)) & (colons < len(text) - len(after))] - len(label)
-        for distance, letter in enumerate(needle):
+        for distance, letter in enumerate(b"%b:%b" % (label, after)):
             there = letters[places + distance]
             places = places[(there | 0x20 if chr(letter).isalpha() else there) == letter]
         found += places.tolist()
-    found += [one.start() for one in _DOI_BEFORE.finditer(text.lower())]
+    found += [one.start() for one in _DOI_APART.finditer(text.lower())]
     return sorted(found)
 
 
@@ -134,6 +147,9 @@ def choose_candidates(text: bytes, places: list[int], bases: tuple[str, ...] = (
 def _is_elsewhere(text: bytes, at: int, bases: tuple[str, ...]) -> bool:
     """Return True if the address of something else begins at a place."""
     if text[at] not in b"hH" or text[at : at + 4].lower() != b"http":
+        return False
+    host = _HOST.match(text, at)
+    if host is not None and _is_resolver(host[1]):
         return False
     token = _TOKEN.match(text, at)
     return token is not None and not _may_be_resolver(token[0], bases)
@@ -150,7 +166,7 @@ def _read_place(
     token = _TOKEN.match(text, start, stop)
     if token is None:
         return None
-    is_web = token[0][:8].lower().startswith(_WEB)
+    is_web = text[start] in b"hH" and token[0][:8].lower().startswith(_WEB)
     if is_web and not _may_be_resolver(token[0], bases):
         return token.end()
     written = token[0].decode("ascii")
@@ -164,6 +180,23 @@ def _read_place(
     if identifier is None:
         return token.end() if is_web else None
     return WrittenIdentifier(identifier, at, start + length)
+
+
+def read_complete(value: bytes, bases: tuple[str, ...] = ()) -> Identifier | None:
+    """Return the identifier that an escaped value is from its first to its last character.
+
+    None if this needs a closer look: `read_places` then finds all identifiers in it.
+    """
+    text = value.decode("latin-1")
+    if len(text) > LONGEST or not text[-1:].isalnum():  # what follows may be punctuation
+        return None
+    try:
+        plain = read_plain_address(text, bases)
+    except PerdureError:
+        return None
+    if plain is not None:
+        return plain
+    return read_address(text, bases) if _COMPLETE.fullmatch(value) else None
 
 
 def _unescape(written: str) -> tuple[str, int]:
@@ -197,7 +230,7 @@ def trim_sentence(text: str) -> str:
     >>> trim_sentence("doi:10.1000/182)."), trim_sentence("doi:10.1002/(SICI)1097")
     ('doi:10.1000/182', 'doi:10.1002/(SICI)1097')
     """
-    while text:
+    while text and not text[-1].isalnum():
         last = text[-1]
         if last in _AFTER or (last in _CLOSING and text.count(last) > text.count(_CLOSING[last])):
             text = text[:-1]
@@ -213,8 +246,7 @@ def read_address(text: str, bases: tuple[str, ...] = ()) -> Identifier | None:
     'pdi://oma.eop.gov.us/1997/09/01/1.text.1#char=37,51'
     """
     text = text.removeprefix("/")  # an address on the same server
-    is_ours = any(one and text.startswith(f"{one.rstrip('/')}/") for one in bases)
-    if is_ours or "pdi:" in text.lower():
+    if text.startswith(list_beginnings(bases)) or "pdi:" in text.lower():
         part = _PARAMETER.search(text)
         if part is not None:
             text = f"{text[: part.start()]}#{part[1]}"
