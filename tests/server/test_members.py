@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import html
 import json
 import re
 
 import pytest
-from tests.server.deployment import Deployment, text
+from tests.server.deployment import SERIES, Deployment, text
 
 from perdure.ids import parse
 from perdure.model import collection as members
 from perdure.model.collection import Collection, CollectionMember
-from perdure.model.commands import Content, Register, Withdraw
+from perdure.model.commands import Content, Register, Restrict, Withdraw
+from perdure.model.reading_rules import Access, ReadingRule
 from perdure.upkeep.collection import forms
 
 LETTER = b"To whom it may concern\r\n"
@@ -255,3 +257,38 @@ def test_the_page_says_what_is_known_of_each_member(site: Deployment) -> None:
     rest = site.get(html.unescape(more[1]).removeprefix(site.base), "Accept: text/html")
     assert len(re.findall(r'<li value="', rest.body.decode())) == 14
     assert b'<li value="51"' in rest.body
+
+
+def test_the_page_says_which_members_are_not_what_the_collection_says(site: Deployment) -> None:
+    """docs/reference/collections.md, States of members: "Available, but not what the collection
+    says". The list of a page reads no bytes, and compares only digests that are known.
+    """
+    here, several = site.mint(text(LETTER)), site.mint(text(b"one"), text(b"<p>one", "html"))
+    right, wrong = (f"sha512:{hashlib.sha512(one).hexdigest()}" for one in (LETTER, b"other"))
+    second = f"sha512:{hashlib.sha512(b'<p>one').hexdigest()}"
+    other = f"sha1:{hashlib.sha1(b'other').hexdigest()}"
+    closed = site.mint(text(LETTER))
+    site.do(Restrict(rule=ReadingRule(about=closed, access=Access.CLOSED)))
+    corpus = site.mint(
+        document(
+            CollectionMember(identifier=here, digest=right),
+            CollectionMember(identifier=here.rsplit(".", 2)[0], digest=wrong),
+            CollectionMember(identifier=f"{here}#char=3,7", digest=wrong),
+            CollectionMember(identifier=several.rsplit(".", 2)[0], digest=second),
+            CollectionMember(identifier=several, digest=second),
+            CollectionMember(identifier=closed, digest=wrong),
+            CollectionMember(identifier=f"pdi://{SERIES}/1999/09/09/9", digest=wrong),
+            CollectionMember(identifier=PWID, digest=other),
+        )
+    )
+    page = site.get(f"/{corpus}?members", "Accept: text/html").body.decode()
+    assert re.findall(r'<span class="state">([^<]*)</span>', page) == [
+        "held",
+        "digest changed",
+        "held",
+        "held",
+        "digest changed",
+        "closed",
+        "absent",
+        "unverified",
+    ]

@@ -60,8 +60,9 @@ PROBLEMS = (
     "Unknown scheme",
 )
 """The titles of problems that readers meet; those of writers and operators remain English."""
-ELSEWHERE = ("elsewhere", "not a known identifier")
-"""The states of members of a collection that have no record here."""
+MEMBER_STATES = ("elsewhere", "not a known identifier", "digest changed")
+"""The states of members of a collection (`perdure.server.resource.member_states`) that are neither
+those of a record nor verdicts on a PWID."""
 MEMBERS = ("asked", "contact", "identifier", "offered", "reason", "versions")
 """Names of members of problems."""
 
@@ -93,5 +94,5 @@ def list_words() -> Iterator[str]:
         COVERAGES,
         MONTHS,
     )
-    more = (ELSEWHERE, OPERATION, DESK, FACETS, KINDS, PLACES, LOCATION, PROBLEMS, MEMBERS)
+    more = (MEMBER_STATES, OPERATION, DESK, FACETS, KINDS, PLACES, LOCATION, PROBLEMS, MEMBERS)
     yield from dict.fromkeys(chain(*groups, *more))

@@ -141,12 +141,9 @@ def describe_entry(
     service: Service, request: Request, name: Identifier, record: Record
 ) -> EntryFacts:
     """Return what the record of a name says of it to the reader of a request."""
-    shown = show_to_readers(record)
-    guard = asking.find_guard(service, request, name)
-    if guard is not None:
-        if not guard.is_admitted():
-            return EntryFacts(state="closed", date=name.assigned_on or "")
-        shown = guard.show(shown)
+    shown = show_record(service, request, name, record)
+    if shown is None:
+        return EntryFacts(state="closed", date=name.assigned_on or "")
     titles = describe_level(shown, find_level(name)).titles
     held = _find_document(name, shown)
     is_gone = find_withdrawal(name, record) is not None
@@ -158,6 +155,17 @@ def describe_entry(
         date=name.assigned_on or _find_deposit(shown),
         state="withdrawn" if is_gone else status_of(shown),
     )
+
+
+def show_record(
+    service: Service, request: Request, name: Identifier, record: Record
+) -> Record | None:
+    """Return what the reader of a request may see of a record, or None if it is closed."""
+    shown = show_to_readers(record)
+    guard = asking.find_guard(service, request, name)
+    if guard is None:
+        return shown
+    return guard.show(shown) if guard.is_admitted() else None
 
 
 def _find_deposit(record: Record) -> str:

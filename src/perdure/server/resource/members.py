@@ -10,9 +10,7 @@ others go to the public resolver of their scheme. A client that prefers JSON get
 exactly as in the document. In JSON and HTML lists, every member has its own identifier and an
 address at this resolver, made of the collection's identifier and `member=`; both persist.
 The text, CSV and Turtle forms are those that `perdure collection make` reads. The page for people
-also shows the state of each member now: that of its record here, as every list shows it, or the
-verdict on a PWID. No bytes are read, and no other resolver is asked: the check of a collection on
-the command line does that.
+also shows the state of each member now (`perdure.server.resource.member_states`).
 
 What must stay true: redirects go only to identifiers that parse, and only to this resolver or to
 those in `PUBLIC`; a list of any size costs one decoding of the document and one page of output.
@@ -25,13 +23,10 @@ from urllib.parse import quote as escape
 
 import msgspec
 
-from perdure.archives.pwid import answering
 from perdure.errors import (
     InvalidMetadata,
     NotAcceptable,
-    NotCaptured,
     PartNotFound,
-    PerdureError,
 )
 from perdure.errors.damage import CollectionDamaged
 from perdure.errors.requests import CursorNotNumber
@@ -39,7 +34,6 @@ from perdure.errors.root import count_things
 from perdure.extractors.members import find_entry, read_collection
 from perdure.extractors.port import Source
 from perdure.ids import Identifier, parse
-from perdure.ids.pwid import Pwid
 from perdure.ids.urls import find_public_address
 from perdure.model import collection as members
 from perdure.model.collection import Collection, CollectionMember
@@ -56,7 +50,7 @@ from perdure.reading.targets import (
     spell_path,
 )
 from perdure.server import pages
-from perdure.server.common import asking, problems
+from perdure.server.common import problems
 from perdure.server.common.answers import (
     Answer,
     Fields,
@@ -67,13 +61,13 @@ from perdure.server.common.answers import (
     write_link,
 )
 from perdure.server.common.conditions import has_already
-from perdure.server.common.lists import EntryFacts
 from perdure.server.common.negotiate import choose_type, names_first, prefers_types
 from perdure.server.common.redirects import make_redirect
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.pages.trail import make_trail
-from perdure.server.resource import browsing, held
+from perdure.server.resource import held
+from perdure.server.resource.member_states import describe_member
 from perdure.upkeep.collection import forms
 
 LINKSET = "application/linkset+json"
@@ -242,7 +236,7 @@ def _render_page(
                 identifier=str(whole),
                 page=append_question(f"{base}/{spell_path(whole)}", "landing"),
                 rows=[
-                    (number, href, one, _describe_member(service, request, one.identifier))
+                    (number, href, one, describe_member(service, request, one))
                     for number, href, one in rows
                 ],
                 document=f"{base}/{append_question(spell_path(whole), 'bytes')}",
@@ -261,28 +255,6 @@ def _render_page(
             ]
             body = b"\r\n".join(uris)
     return body, following
-
-
-def _describe_member(service: Service, request: Request, text: str) -> EntryFacts:
-    """Describe a member by its record or capture here, as far as its reader may know it."""
-    try:
-        name = parse(text).whole
-    except PerdureError:
-        return EntryFacts(state="not a known identifier")
-    record = service.find_record(name)
-    if record is not None:
-        return browsing.describe_entry(service, request, name, record)
-    if isinstance(name, Pwid) and answering.is_ours(service.settings, name):
-        if not service.serves_captures():
-            return EntryFacts(state="closed")
-        archive = asking.read_archive(service, request)
-        try:
-            return EntryFacts(state=answering.answer_locally(archive, name, nearest=False).sentence)
-        except NotCaptured as error:
-            return EntryFacts(state=error.verdict)
-        except PerdureError:  # taken down, or not for this reader
-            return EntryFacts(state="closed")
-    return EntryFacts(state="elsewhere")
 
 
 def _write_form(
