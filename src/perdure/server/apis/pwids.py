@@ -235,7 +235,10 @@ async def _answer_not_captured(
             "offered": [_add_addresses(service, one) for one in error.offered],
         }
         around = await asyncio.to_thread(read_surroundings, service, request, pwid)
-        return _render_page(request, HTTPStatus.NOT_FOUND, document, fields, around)
+        parts = _AnswerParts(
+            status=HTTPStatus.NOT_FOUND, document=document, fields=fields, around=around
+        )
+        return _render_page(request, parts)
     problem = problems.make_problem(error)
     members = problem.members | answering.name_fields(pwid)
     return problems.answer_problem(
@@ -268,7 +271,8 @@ async def _answer_elsewhere(
         around = None
         if choose_type(request.accept, _OFFERS) == "text/html":
             around = await asyncio.to_thread(read_surroundings, service, request, pwid)
-        return _write_document(request, HTTPStatus.OK, document, fields, around)
+        parts = _AnswerParts(status=HTTPStatus.OK, document=document, fields=fields, around=around)
+        return _write_document(request, parts)
     return redirect_reader(service, request, pwid, found)
 
 
@@ -291,7 +295,8 @@ def _refuse_pwid(
             problem = msgspec.structs.replace(problem, detail=_NO_ADDRESS)
     if choose_type(request.accept, _OFFERS) == "text/html":
         document = {"sentence": "unknown archive", "detail": problem.detail} | about
-        return _render_page(request, problem.status, document, fields)
+        parts = _AnswerParts(status=problem.status, document=document, fields=fields)
+        return _render_page(request, parts)
     return problems.answer_problem(
         msgspec.structs.replace(problem, fields=tuple(fields), members=problem.members | about),
         request,
@@ -353,7 +358,8 @@ async def _answer_document(
         around = await asyncio.to_thread(
             read_surroundings, service, request, pwid, archive, judgement.capture
         )
-    return _write_document(request, status, document, fields, around)
+    parts = _AnswerParts(status=status, document=document, fields=fields, around=around)
+    return _write_document(request, parts)
 
 
 def _add_addresses(
@@ -378,34 +384,31 @@ def _add_addresses(
     }
 
 
-def _write_document(
-    request: Request,
-    status: int,
-    document: dict[str, Any],
-    fields: Fields,
-    around: PwidSurroundings | None = None,
-) -> Answer:
+class _AnswerParts(msgspec.Struct, frozen=True, kw_only=True):
+    """An answer with a verdict: the same for a page and as JSON."""
+
+    status: int
+    document: dict[str, Any]
+    fields: Fields
+    around: PwidSurroundings | None = None
+    """Only for a page."""
+
+
+def _write_document(request: Request, parts: _AnswerParts) -> Answer:
     if choose_type(request.accept, _OFFERS) == "text/html":
-        return _render_page(request, status, document, fields, around)
-    body = msgspec.json.encode(document)
-    return make_answer(status, "application/json", body, *fields, _VARY)
+        return _render_page(request, parts)
+    body = msgspec.json.encode(parts.document)
+    return make_answer(parts.status, "application/json", body, *parts.fields, _VARY)
 
 
-def _render_page(
-    request: Request,
-    status: int,
-    document: dict[str, Any],
-    fields: Fields,
-    around: PwidSurroundings | None = None,
-) -> Answer:
-    here = escape_uri(f"/{document['urn']}").decode("ascii")
-    told = {"archive": None, "addresses": {}} | document
+def _render_page(request: Request, parts: _AnswerParts) -> Answer:
+    document = parts.document
     body = templates.render_page(
         request.frame,
         "verdict.html",
-        told=told,
-        here=here,
+        told={"archive": None, "addresses": {}} | document,
+        here=escape_uri(f"/{document['urn']}").decode("ascii"),
         coverages=_COVERAGES,
-        around=around,
+        around=parts.around,
     )
-    return templates.make_page(status, body, *fields, _VARY)
+    return templates.make_page(parts.status, body, *parts.fields, _VARY)
