@@ -40,6 +40,7 @@ NAMES = (
     "parts_video",
     "texts",
     "citations",
+    "assertions",
     "fingerprints",
     "declared",
     "searching",

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from perdure.errors import MalformedIdentifier
 from perdure.ids import parse
-from perdure.policy.assertion_scope import find_scope, find_scope_of_alias
+from perdure.policy.assertion_scope import find_scope, find_scope_of_alias, make_apart_test
 
 SERIES = "pdi://oma.eop.gov.us/"
 DAY = f"{SERIES}1994/03/21/"
@@ -80,3 +83,33 @@ def test_the_keys_of_patterns_are_those_that_match() -> None:
     assert len(keys) == len(set(keys)) == 4 + 15  # left prefixes, and each component or a wildcard
     assert parse(f"{SERIES}1994/").list_pattern_keys() == (parse(SERIES).key,)
     assert parse("hdl:1839/x").list_pattern_keys() == ()
+
+
+_PARTS = st.builds("#{}={},{}".format, st.sampled_from(("char", "byte")), *[st.integers(0, 12)] * 2)
+_NAMES = st.builds(
+    "{}{}".format,
+    st.sampled_from(("1.text.1", "1.text.2", "1.html.1", "1.text", "1.text.1@7=pdi://a.b.us/1")),
+    st.one_of(st.just(""), _PARTS),
+)
+
+
+@given(_NAMES, _NAMES)
+def test_a_target_that_is_apart_has_no_scope(about: str, asked: str) -> None:
+    """The test that reads no identifier never leaves out what has a scope."""
+    try:
+        target, requested = parse(DAY + about), parse(DAY + asked)
+    except MalformedIdentifier:
+        return
+    is_apart = make_apart_test(requested)
+    assert is_apart is None or not (is_apart(str(target)) and find_scope(target, requested))
+
+
+@given(*[st.integers(0, 9)] * 2, *[st.integers(1, 9)] * 2)
+def test_ranges_of_one_document_are_known_to_be_apart(
+    first: int, second: int, length: int, other: int
+) -> None:
+    about = f"{DAY}1.text.1#char={first},{first + length}"
+    asked = parse(f"{DAY}1.text.1#char={second},{second + other}")
+    is_apart = make_apart_test(asked)
+    assert is_apart is not None
+    assert is_apart(about) == (find_scope(parse(about), asked) is None)

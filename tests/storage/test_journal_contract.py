@@ -340,6 +340,9 @@ def test_references_are_found(journal: Journal, reader: Records) -> None:
     journal.merge_staged()
     journal.commit_batch()
     assert reader.find_referring("alias:b") == ["hdl:1/3"]
+    both = ["hdl:1/1", "hdl:1/2", "hdl:1/3"]
+    assert reader.find_any_referring(["alias:b", "alias:c", "alias:a", "alias:a"]) == both
+    assert reader.find_any_referring([]) == []
 
 
 def test_the_last_serial_of_a_day(journal: Journal) -> None:

@@ -67,6 +67,8 @@ def test_found_at_once_and_for_ever(desk: Desk, reader: SqliteRecords) -> None:
             assert reader.find_referring(f"location:https://a.example/{one}") == [key]
     assert max(waiting) < MOST + 2 * SLICES + 2  # two for each name, and a slice with each
     assert waiting != sorted(waiting)  # and so it was merged
+    every = [f"location:https://a.example/{one}" for one in range(40)]
+    assert reader.find_any_referring(every) == sorted(keys)
     even = sorted(keys[::2])
     assert reader.find_referring("location:https://all.example/0") == even
     with closing(SqliteRecords(desk.root)) as another:

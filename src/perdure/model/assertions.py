@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote
 
@@ -36,6 +37,7 @@ ESSENCE = "application/ld+json"
 MEDIA_TYPE = f'{ESSENCE}; profile="{CONTEXT}"'
 LONGEST = 262_144
 """Bytes of an assertion."""
+_SHORT = 2048  # bytes of an assertion whose reading is remembered
 DEEPEST = 16
 """Objects and lists inside each other."""
 MOST = 100
@@ -106,6 +108,7 @@ class Assertion(msgspec.Struct, frozen=True, kw_only=True):
     motivations: tuple[str, ...]
     """Absolute IRIs, such as `http://www.w3.org/ns/oa#commenting`."""
     document: Mapping[str, Any]
+    """Shared by all that read the same bytes: it must not be changed."""
 
     @property
     def about(self) -> tuple[Identifier, ...]:
@@ -147,6 +150,10 @@ def read_assertion(data: bytes) -> Assertion:
     """
     if len(data) > LONGEST:
         raise AssertionTooLong(limit=LONGEST)
+    return _read_short(data) if len(data) <= _SHORT else _read_document(data)
+
+
+def _read_document(data: bytes) -> Assertion:
     try:
         document = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -164,6 +171,10 @@ def read_assertion(data: bytes) -> Assertion:
     words = _list_values(document.get("motivation"))
     motivations = tuple(dict.fromkeys(map(_read_motivation, words)))
     return Assertion(targets=targets, motivations=motivations, document=document)
+
+
+_read_short = lru_cache(maxsize=512)(_read_document)
+"""Assertions are read when they are checked, named, stored and shown, often in a row."""
 
 
 def find_iri(motivation: str) -> str:

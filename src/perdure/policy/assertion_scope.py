@@ -7,6 +7,8 @@ another version or format, is not about it.
 from __future__ import annotations
 
 import enum
+import re
+from collections.abc import Callable
 
 from perdure import formats
 from perdure.errors import PerdureError
@@ -30,6 +32,7 @@ class AssertionScope(enum.StrEnum):
     """An interval or a pattern that it belongs to."""
 
 
+_CHARACTERS = re.compile("([^@*]+#char=)([0-9]{1,15}),([0-9]{1,15})", re.ASCII)
 _OF_PARTS = {
     PartRelation.SAME: AssertionScope.SAME,
     PartRelation.INSIDE: AssertionScope.PART,
@@ -57,6 +60,38 @@ def find_scope(about: Identifier, asked: Identifier) -> AssertionScope | None:
     if about.key != asked.key or not (about.whole.matches(asked) or asked.whole.matches(about)):
         return None
     return _compare_parts(about, asked)
+
+
+def make_apart_test(asked: Identifier) -> Callable[[str], bool] | None:
+    """Return a test whether a target, as a record has it, is certainly apart from a requested part.
+
+    None if the requested part is not a range of characters. The test reads no identifier, so that
+    many targets near the part can be passed.
+
+    >>> from perdure.ids import parse
+    >>> text = "pdi://oma.eop.gov.us/1994/03/21/1.text.1#char="
+    >>> is_apart = make_apart_test(parse(f"{text}8,12"))
+    >>> is_apart(f"{text}3,8"), is_apart(f"{text}3,9"), is_apart("doi:10.1000/1")
+    (True, False, False)
+    """
+    one = _CHARACTERS.fullmatch(str(asked))
+    if one is None or asked.fragment is None or asked.is_pattern or asked.is_citation:
+        return None
+    if not isinstance(asked.version, int) or asked.format is None:
+        return None
+    lead, start, end = one[1], int(one[2]), int(one[3])
+    if start >= end:
+        return None
+
+    def is_apart(target: str) -> bool:
+        if not target.startswith(lead):
+            return False
+        low, _, high = target[len(lead) :].partition(",")
+        if not (low.isdecimal() and high.isdecimal()):
+            return False
+        return int(high) <= start or end <= int(low)
+
+    return is_apart
 
 
 def _are_of_one_document(one: Identifier, other: Identifier) -> bool:

@@ -13,7 +13,7 @@ closed to a reader is shown, nor an assertion about something closed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 from msgspec.structs import replace
@@ -25,7 +25,12 @@ from perdure.model.queries import PUBLIC_READER, Reader
 from perdure.model.records import Record
 from perdure.model.references import ASSERTION
 from perdure.model.target_references import TargetUse, list_part_references
-from perdure.policy.assertion_scope import AssertionScope, find_scope, find_scope_of_alias
+from perdure.policy.assertion_scope import (
+    AssertionScope,
+    find_scope,
+    find_scope_of_alias,
+    make_apart_test,
+)
 from perdure.policy.naming import identify_record
 from perdure.reading.listing import Listings
 from perdure.reading.resolve import ReadDoor
@@ -91,17 +96,23 @@ class Assertions:
     def list_page(self, query: AssertionQuery, *, limit: int) -> AssertionPage:
         """Return at most `limit` assertions, in the order of their names.
 
-        It reads at most `MOST_READ` documents, so a page may have fewer, although more follow.
+        It reads at most `MOST_READ` documents, so a page may have fewer, although more follow. All
+        are of one state of the registry.
         """
+        with self._listings.records.hold_snapshot():
+            return self._list_page(query, limit)
+
+    def _list_page(self, query: AssertionQuery, limit: int) -> AssertionPage:
         found: list[HeldAssertion] = []
         last, looked = "", 0
         names = self._list_other_names(query.name) if query.others is None else query.others
+        is_apart = None if names else make_apart_test(query.name)
         for key in self._find_keys(query.name, names):
             if key <= query.after:
                 continue
             if len(found) == limit or looked == MOST_READ:
                 return AssertionPage(assertions=tuple(found), after=last)
-            held = self._read_fitting(key, query, names)
+            held = self._read_fitting(key, query, names, is_apart)
             last, looked = key, looked + 1
             if held is not None:
                 found.append(held)
@@ -204,15 +215,23 @@ class Assertions:
         for other in others:
             keys = (other.key, *other.list_pattern_keys())
             references += (f"{kind}:{key}" for key in keys)
-        find = self._listings.records.find_referring
-        return sorted({key for one in references for key in find(one)})
+        return self._listings.records.find_any_referring(references)
 
     def _read_fitting(
-        self, key: str, query: AssertionQuery, others: tuple[Identifier, ...]
+        self,
+        key: str,
+        query: AssertionQuery,
+        others: tuple[Identifier, ...],
+        is_apart: Callable[[str], bool] | None = None,
     ) -> HeldAssertion | None:
-        """Read an assertion; None if the record is not one, or does not fit a query."""
+        """Read an assertion; None if the record is not one, or does not fit a query.
+
+        `is_apart` says whether a target is certainly not what is asked about.
+        """
         record = self._listings.records.find_record(key)
-        if record is None or _find_closest(map(parse, record.targets), query.name, others) is None:
+        if record is None or (is_apart is not None and all(map(is_apart, record.targets))):
+            return None
+        if _find_closest(map(parse, record.targets), query.name, others) is None:
             return None
         held = self._read_held(identify_record(key, record), record, query.reader)
         if held is None or query.by not in ("", held.by):

@@ -44,7 +44,6 @@ from perdure.extractors.port import (
     Extent,
     Extractor,
     Indexes,
-    Lengthy,
     LinkLister,
     ListedLink,
     Outlining,
@@ -450,8 +449,9 @@ def _map_slices(outer: Part, inner: Part) -> tuple[Span, ...]:
 
 
 def _is_confined(extractor: Extractor, source: Source) -> bool:
-    lengthy = isinstance(extractor, Lengthy) and source.length >= extractor.lengthy_from
-    return extractor.confined or lengthy
+    # to compare a class with a port by isinstance takes longer than to cut many a part
+    lengthy_from: int | None = getattr(extractor, "lengthy_from", None)
+    return extractor.confined or (lengthy_from is not None and source.length >= lengthy_from)
 
 
 def _rank_media_type(kind: str, essence: str) -> int:

@@ -250,6 +250,9 @@ class Records(Protocol):
         With a limit, any so many of them if there are more.
         """
 
+    def find_any_referring(self, references: Sequence[str]) -> list[str]:
+        """Keys of records with one of these references, each once, sorted."""
+
     def list_revisions(self, key: str) -> list[Record]:
         """All revisions of a record, the oldest first."""
 

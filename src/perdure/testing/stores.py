@@ -179,6 +179,9 @@ class MemoryRecords:
     def find_referring(self, reference: str, *, limit: int | None = None) -> list[str]:
         return sorted(self._state.refers.get(reference_hash(reference), ()))[:limit]
 
+    def find_any_referring(self, references: Sequence[str]) -> list[str]:
+        return sorted({key for one in references for key in self.find_referring(one)})
+
     def list_revisions(self, key: str) -> list[Record]:
         past = [stored.decode_stored(text) for text in self._state.history.get(key, [])]
         current = self.find_record(key)

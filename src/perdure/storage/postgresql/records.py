@@ -188,6 +188,9 @@ class PostgresqlRecords(ChangeReader):
     def find_referring(self, reference: str, *, limit: int | None = None) -> list[str]:
         return [key for (key,) in self._ask(_REFERRING, (reference_hash(reference), limit))]
 
+    def find_any_referring(self, references: Sequence[str]) -> list[str]:
+        return sorted({key for one in references for key in self.find_referring(one)})
+
     def list_revisions(self, key: str) -> list[Record]:
         rows = self._ask("SELECT record FROM history WHERE key = %s ORDER BY revision", (key,))
         past = [decode_record(key, text) for (text,) in rows]

@@ -397,6 +397,12 @@ class SqliteRecords:
         except apsw.SQLError as error:
             raise make_unusable("the registry", error) from error
 
+    def find_any_referring(self, references: Sequence[str]) -> list[str]:
+        try:
+            return self._references.find_any_keys(references, self._ask_plainly)
+        except apsw.SQLError as error:
+            raise make_unusable("the registry", error) from error
+
     def list_revisions(self, key: str) -> list[Record]:
         rows = self._fetch_summed(_REVISIONS, (key,), PLACE)
         past = [decode_line(key, *row) for row in rows]

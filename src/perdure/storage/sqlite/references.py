@@ -57,6 +57,9 @@ SELECT 1 FROM refers WHERE hash=?1 AND key=?2
   UNION ALL SELECT 1 FROM staged_refers WHERE hash=?1 AND key=?2 LIMIT 1
 """
 _REFERRING = "SELECT key FROM refers WHERE hash=? LIMIT {}"
+_REFERRING_ANY = """
+SELECT refers.key FROM json_each(?) AS sought CROSS JOIN refers ON refers.hash=sought.value
+"""
 _TYPED = """
 SELECT count(*), total(typeof(hash)='integer' AND typeof(key)='text') FROM refers WHERE key<>''
 """
@@ -218,6 +221,15 @@ class References:
             recent = self.list_recent(hash)
         rows = ask(spell_search(_NO_LIMIT if limit is None else limit), (hash,))
         return join_keys(recent, rows, limit)
+
+    def find_any_keys(self, references: Sequence[str], ask: Ask) -> list[str]:
+        """Keys of records that may have one of these references, in order."""
+        hashes = [reference_hash(one) for one in references]
+        with self._lock:
+            self._catch_up_if_any(ask)
+            recent = [key for hash in hashes for key in self.list_recent(hash)]
+        rows = ask(_REFERRING_ANY, (_encode_json(hashes).decode(),))
+        return sorted({*recent, *(key for (key,) in rows)})
 
     def catch_up(self, ask: Ask) -> None:
         """Read the references that were logged since the last call. `ask` queries the registry."""
