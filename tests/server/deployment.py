@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.server.conftest import Answer, parse_answers
+from tests.server.nursery import ForkedProcess, fork_server
 
 from perdure.ids import parse
 from perdure.model.commands import Bind, Command, Commit, Content, Mint, Receipt, SaveToken
@@ -36,6 +37,7 @@ SERIES = "oma.eop.gov.us"
 OTHER_SERIES = "archive.nara.gov.us"
 SHOULDER = "99999/fk4"
 AUTHORITY = "IANA:42117"
+Process = subprocess.Popen[bytes] | ForkedProcess
 _START = """
 import sys
 from pathlib import Path
@@ -53,7 +55,7 @@ def text(data: bytes, format: str = "text", media_type: str = "text/plain", **mo
 class Deployment:
     """A running resolver."""
 
-    def __init__(self, root: Path, port: int, process: subprocess.Popen[bytes]) -> None:
+    def __init__(self, root: Path, port: int, process: Process) -> None:
         self.root = root
         self.port = port
         self.process = process
@@ -178,14 +180,22 @@ def start(
     workers: int = 1,
     grace: int = GRACE,
     port: int = 0,
+    is_fresh: bool = False,
     **settings: object,
-) -> tuple[subprocess.Popen[bytes], int]:
-    """A process over a registry that is there, which need not listen yet, and its port."""
+) -> tuple[Process, int]:
+    """A process over a registry that is there, which need not listen yet, and its port.
+
+    One with several workers is started from nothing, and so is a fresh one; others are forked.
+    """
     port = port or find_free_port()
-    environment = {f"PERDURE_{name.upper()}": str(value) for name, value in settings.items()}
-    command = [sys.executable, "-c", _START, str(root), str(port), str(workers), str(grace)]
-    with (root.parent / f"{port}.log").open("wb") as log:
-        return subprocess.Popen(command, stderr=log, env=os.environ | environment), port
+    environment = os.environ | {f"PERDURE_{name.upper()}": str(settings[name]) for name in settings}
+    log = root.parent / f"{port}.log"
+    with log.open("wb") as errors:
+        if workers == 1 and not is_fresh:
+            options = {"root": str(root), "port": port, "workers": 1, "grace": grace}
+            return fork_server(environment, log, **options), port
+        command = [sys.executable, "-c", _START, str(root), str(port), str(workers), str(grace)]
+        return subprocess.Popen(command, stderr=errors, env=environment), port
 
 
 @contextlib.contextmanager
@@ -204,7 +214,7 @@ def deployed(
         shoulders=(SHOULDER,),
         naming_authorities=(AUTHORITY,),
     )
-    process, port = start(root, workers=workers, grace=grace, port=port, **settings)
+    process, port = start(root, workers=workers, grace=grace, port=port, is_fresh=False, **settings)
     deployment = Deployment(root, port, process)
     try:
         wait_for(deployment)

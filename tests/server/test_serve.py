@@ -64,7 +64,7 @@ def test_a_worker_that_gets_no_time_is_not_replaced(tmp_path: Path) -> None:
 @pytest.mark.parametrize("workers", [1, 2])
 def test_it_can_be_stopped_as_soon_as_it_listens(tmp_path: Path, workers: int) -> None:
     initialise(tmp_path / "registry", series=(SERIES,))
-    process, port = start(tmp_path / "registry", workers=workers)
+    process, port = start(tmp_path / "registry", workers=workers, is_fresh=True)
     while b'"event": "listening"' not in (tmp_path / f"{port}.log").read_bytes():
         time.sleep(0.001)
     process.send_signal(signal.SIGTERM)
@@ -77,7 +77,7 @@ def test_it_does_not_listen_if_it_cannot_write(tmp_path: Path, workers: int) -> 
     initialise(tmp_path / "registry", series=(SERIES,))
     (tmp_path / "registry" / "generation").unlink(missing_ok=True)
     (tmp_path / "registry" / "generation").mkdir()
-    process, port = start(tmp_path / "registry", workers=workers)
+    process, port = start(tmp_path / "registry", workers=workers, is_fresh=True)
     assert process.wait(60) != 0
     assert "listening" not in (tmp_path / f"{port}.log").read_text()
 
@@ -95,7 +95,7 @@ def test_it_does_not_listen_if_it_cannot_read_the_registry(
     connection = apsw.Connection(str(tmp_path / "copy" / "registry.sqlite"))
     connection.execute(f"PRAGMA {statement}")
     connection.close()
-    process, port = start(tmp_path / "copy", workers=workers)
+    process, port = start(tmp_path / "copy", workers=workers, is_fresh=True)
     assert process.wait(60) != 0
     assert "listening" not in (tmp_path / f"{port}.log").read_text()
 
