@@ -10,18 +10,24 @@ from which a failure is repeated first.
 `--shuffle SEED` runs the tests in another order: the modules, and the tests of each. No test may
 need what another one left behind.
 
+Each process of a run collects all tests, which takes it many seconds: it looks for doctests only in
+files that have some, and the garbage collector does not walk over the tests that it holds.
+
 `--rest-of PATH` leaves out the tests of a place that `make coverage` runs: those without examples
 of Hypothesis. So `make test` runs each test once.
 """
 
 from __future__ import annotations
 
+import gc
 import random
 import signal
+from collections.abc import Generator
 from itertools import groupby
 from pathlib import Path
 
 import pytest
+from _pytest.doctest import DoctestModule  # pytest publishes no name for it
 from hypothesis import settings
 from hypothesis.internal.conjecture import providers
 
@@ -48,6 +54,30 @@ def forget_local_constants() -> None:
     """Let no example depend on the modules that are loaded."""
     none = providers.Constants()
     providers._get_local_constants = lambda: none  # it has no setting
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect without the garbage collector, since everything that is collected stays."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(
+    file_path: Path,
+) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Look for doctests only in files that have some."""
+    found = yield
+    return [
+        one
+        for one in found
+        if not isinstance(one, DoctestModule) or b">>>" in file_path.read_bytes()
+    ]
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
