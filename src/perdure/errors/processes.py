@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from perdure.errors.root import FaultQuoted
+from perdure.errors.root import FaultQuoted, count_things, quote
 from perdure.errors.unavailable import Unavailable
 
 
@@ -31,6 +31,46 @@ class TooBusy(Unavailable):
     @property
     def reason(self) -> str:
         return f"{self.under_way} are already running"
+
+
+class QueueFull(Unavailable):
+    """Too many requests of all clients wait for work that only a few can have done at a time."""
+
+    kind: str
+    """The queue, such as `markup.xpath`, an extractor, or `lists`."""
+    limit: int
+    wait: int
+    """Seconds after which it is worth trying again."""
+
+    @property
+    def what(self) -> str:
+        return f"a turn in the queue {quote(self.kind)}"
+
+    @property
+    def reason(self) -> str:
+        return f"{count_things(self.limit, 'request')} wait there already"
+
+    @property
+    def mend(self) -> str:
+        return (
+            f"try again in {count_things(self.wait, 'second')}; "
+            "an operator can raise the setting waiting_requests"
+        )
+
+
+class ClientLeft(Unavailable):
+    """The client left while its request waited, so that the answer would not be read."""
+
+    code = "client-left"
+    kind: str
+    """The queue, such as `markup.xpath`, an extractor, or `lists`."""
+
+    @property
+    def what(self) -> str:
+        return f"a turn in the queue {quote(self.kind)}"
+
+    reason = "the connection was lost while the request waited"
+    mend = "send the request again"
 
 
 class HelperEnded(Unavailable):

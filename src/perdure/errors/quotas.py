@@ -27,6 +27,30 @@ class MintsUsedUp(ShareUsedUp):
         )
 
 
+class TooManyWaiting(ShareUsedUp):
+    """Too many requests of one address wait for work that only a few can have done at a time."""
+
+    share = "waiting"
+    seconds = 0
+    kind: str
+    """The queue, such as `markup.xpath`, an extractor, or `lists`."""
+
+    @property
+    def what(self) -> str:
+        return f"a turn in the queue {quote(self.kind)}"
+
+    @property
+    def reason(self) -> str:
+        return f"{count_things(self.limit, 'request')} of this address wait there already"
+
+    @property
+    def mend(self) -> str:
+        return (
+            f"wait for their answers, or try again in {count_things(self.wait, 'second')}; "
+            "an operator can raise the setting waiting_per_address"
+        )
+
+
 class SeriesQuotaUsedUp(ShareUsedUp):
     """As many names of a series were given out as it may have on a day."""
 

@@ -51,6 +51,8 @@ class ShareUsedUp(Unavailable):
     code = "too-many-requests"
     share: ClassVar[str]
     """Its name in the fields RateLimit and RateLimit-Policy."""
+    seconds: ClassVar[int] = 86_400
+    """The length of the period, or 0 if the limit is for one moment."""
     limit: int
     wait: int
     """Seconds until it may go on."""

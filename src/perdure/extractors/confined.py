@@ -59,8 +59,8 @@ from perdure.parts import Selector
 
 __all__ = ["AT_ONCE", "Budget", "Confined"]
 
-AT_ONCE = 2
-"""Jobs of one extractor that run at the same time."""
+AT_ONCE = 3
+"""Jobs of one extractor that run at the same time, of one client of a server one less."""
 _PATIENCE = 4  # wall-clock seconds that a second of CPU may take on a busy machine
 _GRACE = 2  # wall-clock seconds in addition to those
 _TO_PREPARE = 600  # seconds of CPU for one document

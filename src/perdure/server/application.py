@@ -157,6 +157,7 @@ from perdure.model.delegations import HeldDelegation
 from perdure.server.apis import memento, replay
 from perdure.server.common import elsewhere, logs, mirrors, problems, signatures
 from perdure.server.common.answers import Answer, begin_answer, keep_private, send_answer
+from perdure.server.common.clients import note_client
 from perdure.server.common.cold_reads import ColdReads
 from perdure.server.common.conditions import add_entity_tag, settle_conditions
 from perdure.server.common.content_coding import agree_coding, choose_coding, encode_answer
@@ -196,6 +197,7 @@ class Application:
             fields, body = echo
             await send_answer(Answer(HTTPStatus.OK, fields, body), scope, receive, to)
             return
+        client = note_client(scope, receive, self._service.limits)
         request = Request(scope, receive, self._service.settings.base_url)
         request.common_frame = self._frame
         request.coding = choose_coding(request.read_field(b"accept-encoding"))
@@ -219,10 +221,8 @@ class Application:
             return
         seconds = time.perf_counter() - start
         self._service.metrics.count_answer(request.method, answer.status, seconds, sent)
-        limits, peer = self._service.limits, scope.get("client")
-        client = limits.find_client(peer[0]) if peer else None
-        if client is not None:
-            limits.charge_bytes(client, sent)
+        if client.has_limits:
+            self._service.limits.charge_bytes(client.address, sent)
         if logs.logs_requests():
             self._log.debug(
                 "request",

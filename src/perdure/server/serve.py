@@ -121,6 +121,7 @@ class Worker:
         self.fast.drop_outdated()
         self.fast_write = FastWrites(self._service, writes)
         self._service.metrics.watch_fast_path(self.fast)
+        self._service.metrics.watch_queues(self._service.queues)
 
     @property
     def settings(self) -> Settings:

@@ -252,6 +252,17 @@ class Settings:
         "bytes that one address may be sent in a minute before it must wait; 0: no limit",
         limit_range(0, 1 << 60),
     )
+    waiting_per_address: int = _define_setting(
+        100,
+        "requests of one address that may wait for each kind of slow work, such as parts cut by "
+        "one extractor, lists or searches; 0: no limit",
+        limit_range(0, 1 << 31),
+    )
+    waiting_requests: int = _define_setting(
+        1000,
+        "requests of all addresses that may wait for each kind of slow work; 0: no limit",
+        limit_range(0, 1 << 31),
+    )
     mints_per_day: int = _define_setting(
         1_000_000,
         "names that one token may be given over HTTP in a day; 0: no limit",

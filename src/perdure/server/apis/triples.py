@@ -57,7 +57,7 @@ async def answer_sparql(service: Service, request: Request) -> Answer:
     check_query(query)
     forms = _choose_forms(request)
     words = [word for form in forms for word in ("--form", form.name)]
-    async with service.querying:
+    with await service.queues.querying.take_turn():
         outcome = await ask_command(
             service.registry.root,
             *(

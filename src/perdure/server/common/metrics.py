@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import Protocol
 
@@ -54,6 +54,16 @@ class FastCounts(Protocol):
     redirects: int
     bodies: int
     sent: int
+
+
+class QueueCounts(Protocol):
+    """The plain integers in which a queue of `perdure.server.common.queues` counts."""
+
+    name: str
+    waiting: int
+    dropped: int
+    refused_per_address: int
+    refused_in_all: int
 
 
 class FastWriteCounts:
@@ -120,13 +130,30 @@ class Metrics:
         )
         self._refused = Counter(
             "perdure_limited_requests",
-            "Requests refused because a client had used its share",
+            "Requests refused because a client had used its share, or a queue was full",
             ("limit",),
             registry=self._registry,
         )
+        self._make_queue_counters()
         # children of the above: looking one up costs more than counting
         self._pairs: dict[tuple[str, int], Counter] = {}
         self._done: dict[tuple[str, str], Counter] = {}
+
+    def _make_queue_counters(self) -> None:
+        self._queues: Iterable[QueueCounts] = ()
+        self._waiting = Gauge(
+            "perdure_waiting_requests",
+            "Requests that wait for a turn, by kind of work",
+            ("queue",),
+            registry=self._registry,
+            multiprocess_mode="livesum",
+        )
+        self._dropped = Counter(
+            "perdure_dropped_requests",
+            "Requests that were dropped because their client left while they waited",
+            ("queue",),
+            registry=self._registry,
+        )
 
     def count_answer(self, method: str, status: int, seconds: float, sent: int) -> None:
         """Count a request that was answered through ASGI."""
@@ -142,6 +169,10 @@ class Metrics:
     def watch_fast_path(self, fast_path: FastCounts) -> None:
         """Set the counters of redirects and bytes without ASGI."""
         self._fast_path = fast_path
+
+    def watch_queues(self, queues: Iterable[QueueCounts]) -> None:
+        """Set the counters of requests that wait."""
+        self._queues = queues
 
     def gather_counts(self) -> None:
         """Add the answers without ASGI since the last call. Call it only on the event loop."""
@@ -159,6 +190,15 @@ class Metrics:
             self._sent.inc(fast.sent)
             fast.redirects = fast.bodies = fast.sent = 0
         self._gather_writes()
+        for queue in self._queues:
+            self._gather_queue(queue)
+
+    def _gather_queue(self, queue: QueueCounts) -> None:
+        self._waiting.labels(queue.name).set(queue.waiting)
+        self._dropped.labels(queue.name).inc(queue.dropped)
+        self._refused.labels("waiting").inc(queue.refused_per_address)
+        self._refused.labels("queue").inc(queue.refused_in_all)
+        queue.dropped = queue.refused_per_address = queue.refused_in_all = 0
 
     def _gather_writes(self) -> None:
         writes = self.fast_writes

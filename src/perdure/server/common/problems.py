@@ -26,6 +26,7 @@ from perdure.errors.delegations import (
 )
 from perdure.errors.describing import UnknownMetadataType
 from perdure.errors.lookup import CitationGone, CitationNotFound
+from perdure.errors.processes import ClientLeft, QueueFull
 from perdure.errors.requests import BodyEncoded, UnknownEmbedFormat
 from perdure.errors.root import count_things
 from perdure.ids import LONGEST, Identifier, find_meant
@@ -40,7 +41,7 @@ from perdure.server.common.request import Request
 from perdure.server.pages.repairs import Neighbours, find_typed
 from perdure.server.pages.trail import find_page_of
 from perdure.server.protocol.head import REFUSALS, make_title
-from perdure.server.protocol.limits import DAY, write_rate_fields
+from perdure.server.protocol.limits import write_rate_fields
 
 STATUS: dict[type[PerdureError], HTTPStatus] = {
     errors.PerdureError: HTTPStatus.INTERNAL_SERVER_ERROR,
@@ -81,6 +82,7 @@ STATUS: dict[type[PerdureError], HTTPStatus] = {
     errors.MirrorReadOnly: HTTPStatus.TEMPORARY_REDIRECT,  # the method stays, and so does the body
     errors.StorageFailed: HTTPStatus.SERVICE_UNAVAILABLE,
     errors.ShareUsedUp: HTTPStatus.TOO_MANY_REQUESTS,
+    ClientLeft: HTTPStatus.REQUEST_TIMEOUT,
     errors.MissingLibrary: HTTPStatus.NOT_IMPLEMENTED,
     # rights and conflicts
     errors.Unauthenticated: HTTPStatus.UNAUTHORIZED,
@@ -134,10 +136,12 @@ def make_problem(error: PerdureError) -> Problem:
     members = error.as_dict()
     members.pop("code")
     fields: Fields = [_NOT_STORED] if status != HTTPStatus.NOT_FOUND else []
-    if status == HTTPStatus.SERVICE_UNAVAILABLE and not isinstance(error, _LASTING):
+    if isinstance(error, QueueFull):
+        fields.append((b"retry-after", b"%d" % error.wait))
+    elif status == HTTPStatus.SERVICE_UNAVAILABLE and not isinstance(error, _LASTING):
         fields.append(_RETRY)
     if isinstance(error, errors.ShareUsedUp):
-        fields += write_rate_fields(error.share, Rate(error.limit, DAY), error.wait)
+        fields += write_rate_fields(error.share, Rate(error.limit, error.seconds), error.wait)
     fields += _list_supported(error)
     if status == HTTPStatus.UNAUTHORIZED:
         fields.append(_CHALLENGE)

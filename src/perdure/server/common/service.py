@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,7 +14,6 @@ from msgspec.structs import replace
 
 from perdure.errors import PerdureError
 from perdure.errors.quotas import MintsUsedUp
-from perdure.extractors.confined import AT_ONCE as AT_ONCE_CUT
 from perdure.extractors.port import Part, Source
 from perdure.fetching.streaming import StreamingFetcher
 from perdure.ids import Identifier
@@ -35,6 +33,7 @@ from perdure.server.common.indexes import ReaderIndexes
 from perdure.server.common.metrics import Metrics
 from perdure.server.common.passwords import Passwords
 from perdure.server.common.proxy_cache import ProxyCache
+from perdure.server.common.queues import QueueBounds, WorkQueues
 from perdure.server.common.sessions import Sessions
 from perdure.server.common.traffic import Traffic
 from perdure.server.protocol.limits import ClientLimits
@@ -46,15 +45,7 @@ from perdure.upkeep.searching.updating import Search, Searching
 
 _Read = TypeVar("_Read")
 AT_ONCE = 2  # captures
-_CUTTERS = 4  # threads
 _MOST_COUNTED = 10_000  # parts
-QUERIES_AT_ONCE = 2
-"""Queries in SPARQL that one worker evaluates at a time."""
-_CITATIONS = "citations"
-_SEARCHES = "searches"
-_QUOTATIONS = "quotations"
-_LISTERS = 2  # threads; each that computes delays the event loop
-_FOLLOWERS = 8  # threads, each with a chunk of a body that is generated while it is sent
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +64,6 @@ class Service:
     """True if the registry was a mirror when the worker started."""
     capturing: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
     """Held while a page is captured."""
-    querying: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(QUERIES_AT_ONCE))
-    """Held while a query in SPARQL is evaluated."""
     counted: dict[bytes, int] = field(default_factory=dict)
     """The lengths of parts that are generated while they are sent, by their entity tags."""
     searching: Searching = field(init=False)
@@ -85,23 +74,11 @@ class Service:
     sessions: Sessions = field(init=False)
     mirror_marks: MirrorMarks = field(init=False)
     """The last change that each mirror has."""
-    _cutters: ThreadPoolExecutor = field(
-        default_factory=lambda: ThreadPoolExecutor(_CUTTERS, thread_name_prefix="perdure-cutter")
-    )
-
-    _listers: ThreadPoolExecutor = field(
-        default_factory=lambda: ThreadPoolExecutor(_LISTERS, thread_name_prefix="perdure-list")
-    )
-
-    _followers: ThreadPoolExecutor = field(
-        default_factory=lambda: ThreadPoolExecutor(_FOLLOWERS, thread_name_prefix="perdure-follow")
-    )
+    queues: WorkQueues = field(init=False)
+    """Do the work that is not done in the event loop, in turns of the clients."""
     _indexes: list[ReaderIndexes] = field(default_factory=list)
     _waiting_for_changes: set[object] = field(default_factory=set)
     _relays: list[StreamingFetcher] = field(default_factory=list)
-    _waiting: dict[str, ThreadPoolExecutor] = field(default_factory=dict)
-    """Threads that wait for processes, separate for each extractor, so that slow requests delay
-    only requests for the same kind of part."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "searching", Searching(self.registry))  # frozen for all others
@@ -110,6 +87,8 @@ class Service:
         desk_sessions = DeskSessions(self.registry.root, lambda: clock().timestamp())
         object.__setattr__(self, "desk_sessions", desk_sessions)
         object.__setattr__(self, "mirror_marks", MirrorMarks(self.registry.root))
+        bounds = QueueBounds(self.settings.waiting_per_address, self.settings.waiting_requests)
+        object.__setattr__(self, "queues", WorkQueues(bounds))
 
     @property
     def settings(self) -> Settings:
@@ -193,7 +172,7 @@ class Service:
 
     async def run_cutter(self, work: Callable[..., Any], *arguments: Any) -> Any:
         """Cut or hash in a thread that does no other work, and return the result."""
-        return await asyncio.get_running_loop().run_in_executor(self._cutters, work, *arguments)
+        return await self.queues.cutting.run(work, *arguments)
 
     async def read_list(self, work: Callable[..., Any], *arguments: Any) -> Any:
         """Read or write a list of many records in a thread that does nothing else.
@@ -201,15 +180,20 @@ class Service:
         A list may take seconds. In these few threads, lists delay other lists, but no document, no
         part and little of what the event loop answers.
         """
-        return await asyncio.get_running_loop().run_in_executor(self._listers, work, *arguments)
+        return await self.queues.listing.run(work, *arguments)
 
     async def cut_part(
         self, work: Callable[[Source, Selector], Part], source: Source, selector: Selector
     ) -> Part:
-        """Run `extract` or `outline` in a thread of the extractor's own pool."""
+        """Run `extract` or `outline` in a turn of the extractor's own queue.
+
+        A part that is generated while it is sent keeps the turn, because it keeps a decoder.
+        """
         place = self.registry.parts.find_place(source, selector)
-        found: Part = await self._run_in_queue(place, work, source, selector)
-        return found
+        if not place:
+            found: Part = await self.run_cutter(work, source, selector)
+            return found
+        return await self.queues.find_queue(place).cut_part(work, source, selector)
 
     async def read_text(
         self,
@@ -217,42 +201,30 @@ class Service:
         source: Source,
         selector: Selector | None,
     ) -> _Read:
-        """Do work with a text in a thread of the pool of the extractor that reads or cuts it."""
+        """Do work with a text in a turn of the queue of the extractor that reads or cuts it."""
         parts = self.registry.parts
         place = parts.find_place(source, selector) if selector else parts.find_text_place(source)
-        found: _Read = await self._run_in_queue(place, work, parts, source, selector)
+        found: _Read = await self.queues.find_queue(place).run(work, parts, source, selector)
         return found
-
-    async def _run_in_queue(self, place: str, work: Callable[..., Any], *arguments: Any) -> Any:
-        """Run work in the pool of a queue, or in the common one if `place` is empty."""
-        if not place:
-            return await self.run_cutter(work, *arguments)
-        if place not in self._waiting:
-            self._waiting[place] = ThreadPoolExecutor(AT_ONCE_CUT, thread_name_prefix=place)
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._waiting[place], work, *arguments)
 
     async def search(
         self, selection: Selection, reader: Reader, before: int | None, limit: int
     ) -> Search:
-        """Search in a thread of its own pool, because the documents that are found are read."""
+        """Search in a queue of its own, because the documents that are found are read."""
         self.search_wanted.set()
         work = partial(self.searching.search, selection, reader, before=before, limit=limit)
-        found: Search = await self._run_in_queue(_SEARCHES, work)
+        found: Search = await self.queues.searching.run(work)
         return found
 
     async def check_citation(self, resolved: Resolved) -> CitationReport:
-        """Check a citation in a thread of its own pool, because documents are decoded for it."""
-        if _CITATIONS not in self._waiting:
-            self._waiting[_CITATIONS] = ThreadPoolExecutor(AT_ONCE_CUT, thread_name_prefix="cited")
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(
-            self._waiting[_CITATIONS], self.registry.citations.check_resolved, resolved
-        )
+        """Check a citation in a queue of its own, because documents are decoded for it."""
+        check = self.registry.citations.check_resolved
+        report: CitationReport = await self.queues.citing.run(check, resolved)
+        return report
 
     async def find_quotations(self, work: Callable[..., Any], *arguments: Any) -> Any:
-        """Search for quotations in a thread of its own pool, because documents are read for it."""
-        return await self._run_in_queue(_QUOTATIONS, work, *arguments)
+        """Search for quotations in a queue of its own, because documents are read for it."""
+        return await self.queues.quoting.run(work, *arguments)
 
     def remember_length(self, tag: bytes, length: int) -> None:
         """Remember the length of a part. It never changes: the tag identifies the bytes."""
@@ -262,8 +234,8 @@ class Service:
 
     async def read_chunk(self, chunks: Iterator[bytes]) -> bytes:
         """Return the next chunk of a body that is generated while it is sent; empty at its end."""
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._followers, next, filter(None, chunks), b"")
+        chunk: bytes = await self.queues.sending.run(next, filter(None, chunks), b"")
+        return chunk
 
     def serves_captures(self) -> bool:
         """Return True if everyone may read the captures of this registry."""

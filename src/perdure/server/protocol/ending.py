@@ -53,6 +53,10 @@ class Ending(abc.ABC):
             self._close_when_done()
         return self.transport.can_write_eof()  # TLS closes both sides
 
+    def has_ended(self) -> bool:
+        """Return True if the client has closed its sending side."""
+        return self._ended
+
     @abc.abstractmethod
     def _close_when_done(self) -> None:
         """Close after the client's end, once all answers are sent."""

@@ -89,7 +89,8 @@ the head, and for DELETE without a body. The Content-Length among the fields may
 earlier message whose other fields were the same."""
 
 EXTENSION = "perdure.target"
-"""`scope["extensions"][EXTENSION]["raw"]` is the request target as it was received."""
+"""`scope["extensions"][EXTENSION]["raw"]` is the request target as it was received; with
+`"has_ended"` there, `sends_no_more` asks the connection."""
 
 _UPGRADE_FIELD = re.compile(rb"\r\nupgrade:[^\r]*", re.IGNORECASE)
 _LENGTH_FIELD = re.compile(rb"\r\ncontent-length:[ \t]*([1-9][0-9]*)[ \t]*\r\n", re.IGNORECASE)
@@ -109,6 +110,15 @@ def get_raw_target(scope: Mapping[str, Any]) -> bytes:
         return cast("bytes", scope["extensions"][EXTENSION]["raw"])
     except KeyError:
         raise TargetsNotPassed(setting="http", value=scope.get("type")) from None
+
+
+def sends_no_more(scope: Mapping[str, Any]) -> bool:
+    """Return True if the client has closed its sending side. It may have left; it may still read.
+
+    Under a server that does not report it, this is False.
+    """
+    asked = scope["extensions"].get(EXTENSION, {}).get("has_ended")
+    return asked is not None and bool(asked())
 
 
 def _has_one_length(fields: bytes) -> bool:
@@ -546,7 +556,7 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
             "query_string": query,
             "headers": headers,
             "state": self.app_state.copy(),
-            "extensions": {EXTENSION: {"raw": target}},
+            "extensions": {EXTENSION: {"raw": target, "has_ended": self.has_ended}},
         }
         self.cycle = RequestResponseCycle(
             scope=self.scope,

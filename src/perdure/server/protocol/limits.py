@@ -19,7 +19,7 @@ import time
 from collections.abc import Iterable
 from functools import lru_cache
 from http import HTTPStatus
-from ipaddress import IPv6Address, ip_address, ip_network
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from math import ceil
 
 from uvicorn.middleware.proxy_headers import _TrustedHosts
@@ -28,7 +28,7 @@ from perdure.errors.root import count_things
 from perdure.policy.rates import Rate, RateMeter
 from perdure.server.protocol.head import Headers, Refusal
 
-MINUTE, DAY = 60, 86_400  # seconds
+MINUTE = 60  # seconds
 _FORWARDED = re.compile(rb"\r\nx-forwarded-for:[ \t]*([^\r]*)", re.IGNORECASE)
 _MOST_ADDRESSES = 4096
 _NETWORK = 64  # bits of an IPv6 address
@@ -73,16 +73,12 @@ class ClientLimits:
         return self._proxies.get_trusted_client_address(forwarded)[0] if forwarded else ""
 
     def _name_client_of(self, address: str) -> str | None:
-        try:
-            parsed = ip_address(address)
-        except ValueError:  # not an address: a proxy that hides it, or a local socket
+        parsed = _parse_address(address)
+        if parsed is None or parsed.is_loopback:
             return None
-        if isinstance(parsed, IPv6Address):
-            if parsed.ipv4_mapped is None:
-                network = ip_network((parsed.packed, _NETWORK), strict=False)
-                return None if parsed.is_loopback else str(network)
-            parsed = parsed.ipv4_mapped
-        return None if parsed.is_loopback or address in self._proxies else str(parsed)
+        if isinstance(parsed, IPv4Address) and address in self._proxies:
+            return None
+        return name_network(address)
 
     def judge_client(self, client: str) -> Refusal | None:
         """Count a request of a client. Return the refusal if it has used up its share."""
@@ -110,16 +106,43 @@ class ClientLimits:
         return max(ceil(until - time.monotonic()), 0)
 
 
+@lru_cache(_MOST_ADDRESSES)
+def name_network(address: str) -> str:
+    """Return the address of a client, or of IPv6 its network. Another text stays as it is.
+
+    >>> name_network("2001:db8::1")
+    '2001:db8::/64'
+    """
+    parsed = _parse_address(address)
+    if parsed is None:
+        return address
+    if isinstance(parsed, IPv6Address):
+        return str(ip_network((parsed.packed, _NETWORK), strict=False))
+    return str(parsed)
+
+
+def _parse_address(text: str) -> IPv4Address | IPv6Address | None:
+    """Parse an address; an IPv4 address that is written as IPv6 is one of IPv4."""
+    try:
+        parsed = ip_address(text)
+    except ValueError:  # a proxy that hides it, or a local socket
+        return None
+    return getattr(parsed, "ipv4_mapped", None) or parsed
+
+
 def write_rate_fields(name: str, rate: Rate, wait: int) -> Headers:
     """Write the header fields of a refusal (draft-ietf-httpapi-ratelimit-headers-10).
+
+    A rate without a period limits the requests at one moment.
 
     >>> write_rate_fields("requests", Rate(600, 60), 2)[1]
     (b'ratelimit', b'"requests";r=0;t=2')
     """
+    period = f"w={rate.seconds}" if rate.seconds else 'qu="concurrent-requests"'
     return [
         (b"retry-after", b"%d" % wait),
         (b"ratelimit", f'"{name}";r=0;t={wait}'.encode("ascii")),
-        (b"ratelimit-policy", f'"{name}";q={rate.amount};w={rate.seconds}'.encode("ascii")),
+        (b"ratelimit-policy", f'"{name}";q={rate.amount};{period}'.encode("ascii")),
     ]
 
 
