@@ -17,6 +17,7 @@ from perdure.errors import MalformedIdentifier
 from perdure.ids import grammar, pdi
 from perdure.ids.grammar import LONGEST
 from perdure.ids.pdi import Pdi, parse_pdi
+from perdure.ids.pdi_plain import read_plain_key
 from perdure.testing import pdi as pdis
 
 # the draft's ABNF
@@ -163,10 +164,10 @@ def test_the_short_way_is_the_long_way(pdi: Pdi) -> None:
     assert fields(parse_pdi(pdi.urn)) == fields(parse_pdi(str(pdi))) == fields(pdi)
 
 
-@pytest.mark.parametrize("series", ["a.us", "a.b.us", "a.b.c.us", "a.b.c.d.us", "x-1.us"])
+@pytest.mark.parametrize("series", ["a.us", "a.b.c.us", "a.b.c.d.e.us", "x-1.us", "-.us"])
 @pytest.mark.parametrize("day", ["01/01", "01/31", "02/28", "04/30", "09/19", "10/31", "12/29"])
 def test_what_is_plain(series: str, day: str) -> None:
-    """Series of two to five components that end in a two-letter code, and days of every year."""
+    """Series that end in a two-letter code, and days of every year."""
     for rest, groups in (
         ("1", ("1", None, None)),
         ("1.text", ("1", "text", None)),
@@ -184,7 +185,7 @@ def test_what_is_plain(series: str, day: str) -> None:
     "text",
     [
         "us/1997/01/01/1",
-        "a.b.c.d.e.us/1997/01/01/1",
+        ".a.us/1997/01/01/1",
         "a.usa/1997/01/01/1",
         "a.u1/1997/01/01/1",
         "A.us/1997/01/01/1",
@@ -213,6 +214,19 @@ def test_what_is_plain(series: str, day: str) -> None:
 def test_what_is_not_plain(text: str) -> None:
     found = grammar.PLAIN_RESOURCE.match(f"pdi://{text}")
     assert found is None or found.end() < len(f"pdi://{text}")
+
+
+@pytest.mark.parametrize("beginning", ["", "urn:"])
+@pytest.mark.parametrize("end", ["", ".text.1", "#1,2", "@1=pdi://a.us/1997/01/01/1"])
+@pytest.mark.parametrize("series", ["a..us", "a...b.us", "a.b..us"])
+def test_an_empty_component_is_refused(beginning: str, series: str, end: str) -> None:
+    """document-series = component *["." component] "." iso-country, section 1.2.1."""
+    text = f"{beginning}pdi://{series}/1997/01/01/1"
+    assert read_plain_key(f"{text}{end}") is None
+    with pytest.raises(MalformedIdentifier):
+        parse_pdi(text + end)
+    with pytest.raises(MalformedIdentifier):
+        parse_pdi(f"pdi://a.us/1997/01/01/1@1={text}")
 
 
 # where an error points

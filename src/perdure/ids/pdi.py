@@ -559,6 +559,7 @@ def _is_same_citation(
 # reading
 # -------
 
+_URN = "urn:"
 _plain_resource = grammar.PLAIN_RESOURCE.match
 _resource = grammar.RESOURCE.match
 _find_low_number = {str(number): number for number in range(1, 10)}.get  # int() takes longer
@@ -569,25 +570,24 @@ def parse_pdi(text: str) -> Pdi:
     plain = _plain_resource(text)
     if plain is not None and plain.end() == len(text):
         series, date, uid, token, digits = plain.groups()
-        version = _find_low_number(digits) or (int(digits) if digits else None)
-        return Pdi(text, series, date, uid, token, version, None, None, text)
+        if ".." not in series:
+            version = _find_low_number(digits) or (int(digits) if digits else None)
+            return Pdi(text, series, date, uid, token, version, None, None, text)
     if len(text) <= LONGEST:
-        pdi = _read_pdi(text, plain, 0)
+        pdi = _read_pdi(text, 0)
         if pdi is not None and len(pdi.text) <= LONGEST:
             return pdi
     raise find_mistake(text)
 
 
-def _read_pdi(text: str, plain: re.Match[str] | None, depth: int) -> Pdi | None:
-    """Parse a PDI, or return None.
-
-    `plain` is the plain resource at its beginning, if any; `depth` counts the citations around it.
-    """
-    if plain is not None:
+def _read_pdi(text: str, depth: int) -> Pdi | None:
+    """Parse a PDI, or return None. `depth` counts the citations around it."""
+    plain = _plain_resource(text, len(_URN) if text.startswith(_URN) else 0)
+    if plain is not None and ".." not in plain[0]:
         series, date, uid, token, digits = plain.groups()
         version: Version | None = int(digits) if digits else None
         end = plain.end()
-        canonical = text[:end]
+        canonical = plain[0]
     else:
         resource = _resource(text)
         if resource is None:
@@ -631,7 +631,7 @@ def _read_interval(text: str) -> Pdi | None:
 
 def _read_citation(text: str, depth: int) -> Citation | None:
     match = grammar.CITATION.fullmatch(text) if depth < DEEPEST else None
-    cited = _read_pdi(match[2], _plain_resource(match[2]), depth + 1) if match else None
+    cited = _read_pdi(match[2], depth + 1) if match else None
     if match is None or cited is None or cited.is_interval:
         return None
     return Citation(POSITION_ESCAPES.canonicalise_text(match[1]), cited)

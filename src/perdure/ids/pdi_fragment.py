@@ -182,7 +182,7 @@ def read_fragment(text: str, token: str | None) -> PdiFragment | None:
     shaped = shape.fullmatch(positions)
     if shaped is None or _find_disordered(scheme, shaped) is not None:
         return None
-    if scheme in _NUMERIC:
+    if scheme in _NUMERIC and (positions[0] == "0" or ",0" in positions or "(0" in positions):
         positions = _ZEROS.sub("", positions)
     if scheme == "crop":
         positions = positions.lower()  # the unit of time; the rest is digits
@@ -194,18 +194,16 @@ def read_fragment(text: str, token: str | None) -> PdiFragment | None:
 def _split_positions(positions: str) -> tuple[Position, ...]:
     if "(" not in positions:
         return tuple(positions.split(","))
-    return tuple(
-        [
-            tuple(position[1:-1].split(",")) if position[0] == "(" else position
-            for position in _POSITIONS.findall(positions)
-        ]
-    )
+    found = _POSITIONS.findall(positions)
+    return tuple([tuple(one[1:-1].split(",")) if one[0] == "(" else one for one in found])
 
 
 def _find_disordered(scheme: str, shaped: re.Match[str]) -> int | None:
     """Return the first group that is less than its minimum, or None."""
+    values = (None, *shaped.groups())
     for low, high in _ORDERED.get(scheme, ()):
-        if shaped[high] is not None and int(shaped[high]) < int(shaped[low]):
+        greatest = values[high]
+        if greatest is not None and int(greatest) < int(values[low] or 0):
             return high
     return None
 

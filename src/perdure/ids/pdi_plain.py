@@ -89,7 +89,7 @@ def read_plain_ending(ending: str) -> tuple[str | None, str | None]:
 @lru_cache(_MOST_DAYS)
 def _make_day_key(day: str) -> str | None:
     """Return the key of a day in canonical form, which names of that day share, or None."""
-    plain = grammar.PLAIN_DAY.fullmatch(day)
+    plain = None if ".." in day else grammar.PLAIN_DAY.fullmatch(day)
     return None if plain is None else make_plain_day_key(*plain.groups())
 
 
