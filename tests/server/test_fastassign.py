@@ -196,6 +196,34 @@ def test_a_delete_between_other_messages(site: Deployment, secret: str) -> None:
     assert [site.get(f"/api/handles/{one}").status for one in names] == [404] * 3
 
 
+def test_a_deleted_handle_is_created_again(site: Deployment, secret: str) -> None:
+    fast, plain = (f"{TESTS}/{way}-901" for way in "fp")
+    for status in (201, 409, 201):
+        before = count_taken(site)
+        [one] = ask(site, put(secret, f"{fast}?overwrite=false"))
+        other = ask_plainly(site, put(secret, f"{plain}?overwrite=false"))
+        assert comparable(one) == comparable(other)
+        assert (one.status, count_taken(site) - before) == (status, int(status == 201))
+        if status == 409:
+            ask(site, delete(secret, fast), delete(secret, plain))
+
+
+def test_what_a_record_forbids_comes_before_what_the_operator_forbids(tmp_path: Path) -> None:
+    """A handle to create is not looked up before the write door refuses the values."""
+    initialise(tmp_path, handle_prefixes=(PREFIX,))
+    with (tmp_path / "perdure.toml").open("a") as settings:
+        settings.write('private_locations = "refuse"\n')
+    private = json.dumps(URL | {"data": "http://10.0.0.1/"}).encode()
+    with deployed(tmp_path) as site:
+        secret = site.token("writer", authorities=("*",))
+        ask(site, put(secret, f"{PREFIX}/known"))
+        for handle, status in (("known", 409), ("unknown", 400)):
+            sent = put(secret, f"{PREFIX}/{handle}?overwrite=false", body=private)
+            [one], other = ask(site, sent), ask_plainly(site, sent)
+            assert comparable(one) == comparable(other)
+            assert one.status == status
+
+
 def test_names_that_are_not_written_here(site: Deployment, secret: str) -> None:
     for handle in ("20.500/x", f"pdi/{PREFIX}", "x", f"{PREFIX}/f-7?mintNewSuffix=true"):
         before = count_taken(site)

@@ -64,6 +64,8 @@ def assign_values(
     _check_values(new)
     if record.tombstone:
         raise NameWithdrawn(identifier=str(identifier))
+    if not record.values and not record.locations:
+        return _give_values(identifier, record, new, at)
     private = values.find_private_addresses(record.values) | values.find_private_addresses(new)
     changed = _set_locations(identifier, record, _find_places(new), private, at, by)
     held = values.list_values(record)
@@ -71,6 +73,18 @@ def assign_values(
     changed = msgspec.structs.replace(changed, values=dated)
     same = changed.locations == record.locations and dated == held
     return (record, Outcome.UNCHANGED) if same else (changed, Outcome.CHANGED)
+
+
+def _give_values(
+    identifier: Identifier, record: Record, new: tuple[Value, ...], at: str
+) -> tuple[Record, Outcome]:
+    """Do the same for a record that has neither values nor locations."""
+    if not new:
+        return record, Outcome.UNCHANGED
+    places = tuple(place or Location(uri=uri) for uri, place in _find_places(new).items())
+    if places:
+        record, _ = binding.bind_locations(identifier, record, places)
+    return msgspec.structs.replace(record, values=_date_values({}, new, at)), Outcome.CHANGED
 
 
 def join_values(identifier: Identifier, record: Record, more: tuple[Value, ...]) -> Record:

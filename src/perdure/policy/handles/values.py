@@ -142,14 +142,19 @@ def is_quickly_read(body: bytes) -> bool:
     return len(body) <= _SHORT_BODY and SECKEY.encode() not in body.upper() and b"\\u" not in body
 
 
+_decode_values = msgspec.json.Decoder(list[_SentValue]).decode
+_decode_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_decode_value = msgspec.json.Decoder(_SentValue).decode
+_decode_record = msgspec.json.Decoder(_SentRecord).decode
+
+
 def _read_sent(body: bytes, identifier: Identifier | None) -> list[_SentValue]:
     """Read the values of a body, in the forms that Handle.Net reads (HandleJsonRestApiServlet)."""
     if body.lstrip()[:1] == b"[":
-        return msgspec.json.decode(body, type=list[_SentValue])
-    members = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
-    if "values" not in members:  # without the members of a value it is refused
-        return [msgspec.json.decode(body, type=_SentValue)]
-    record = msgspec.json.decode(body, type=_SentRecord)
+        return _decode_values(body)
+    if "values" not in _decode_members(body):  # without the members of a value it is refused
+        return [_decode_value(body)]
+    record = _decode_record(body)
     if identifier is not None and record.handle and read_handle(record.handle) != identifier:
         raise OtherHandleSent(handle=identifier.handle, sent=record.handle)
     return record.values or []

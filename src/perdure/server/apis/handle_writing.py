@@ -58,17 +58,37 @@ class HandleChange:
         who: Actor,
         plan: Callable[[Record | None], Answer | Assign],
         answer: Callable[[Receipt], Answer],
+        *,
+        creates: bool = False,
     ) -> None:
-        """`plan` makes a command, or refuses with an answer; `answer` answers with its receipt."""
+        """`plan` makes a command, or refuses with an answer; `answer` answers with its receipt.
+
+        With `creates`, it makes a command only for an unknown handle.
+        """
         self._service = service
         self._identifier = identifier
         self._plan = plan
         self._answer = answer
+        self._creates = creates
         self._tries = 0
         self.bearer = who.bearer
+        self.is_unread = False
+        """The last plan was made without reading the record."""
+
+    def make_first_command(self) -> Answer | Assign:
+        """Plan for the current record. A handle that the client wants to create is not looked up:
+        the write door finds out whether it is unknown, as most are."""
+        if not self._creates:
+            return self.make_command()
+        self.is_unread = True
+        planned = self._plan(None)
+        return (
+            planned if isinstance(planned, Answer) else msgspec.structs.replace(planned, expect=0)
+        )
 
     def make_command(self) -> Answer | Assign:
         """Plan for the current record. A deleted handle is planned for like an unknown one."""
+        self.is_unread = False
         record = self._service.find_record(self._identifier)
         revision = 0 if record is None else record.revision
         known = None if record is not None and changes.is_deleted(record) else record
@@ -160,7 +180,8 @@ def plan_writing(
             HandleCode.SUCCESS, asked.handle, form=asked.form, status=status, message=message
         )
 
-    return HandleChange(service, identifier, who, plan_write, write_answer)
+    creates = not (asked.overwrite or some)
+    return HandleChange(service, identifier, who, plan_write, write_answer, creates=creates)
 
 
 def _explain_unlocated(sent: tuple[Value, ...]) -> str:

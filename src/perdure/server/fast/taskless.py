@@ -146,7 +146,7 @@ class TasklessWrites:
             asked = read_query(read_handle(target.text), target.question or "")
             self._service.registry.delegations.require_written_here(asked.identifier)
             change = self._plan_change(method, asked, token, body)
-            command = None if change is None else change.make_command()
+            command = None if change is None else change.make_first_command()
         except PerdureError:
             return False
         if change is None or command is None or isinstance(command, Answer):
@@ -206,11 +206,17 @@ class TasklessWrites:
         if isinstance(outcome, Receipt):
             self._counts.assigned += 1
             return change.take_receipt(outcome)
-        if not isinstance(outcome, PreconditionFailed):
+        command: Answer | Assign | None = None
+        if isinstance(outcome, PreconditionFailed):
+            if not change.is_unread:
+                change.note_race(outcome)
+            command = change.make_command()
+        elif change.is_unread:  # the plain way may have found a reason in the record before
+            command = change.make_command()
+            command = command if isinstance(command, Answer) else None
+        if command is None:
             self._service.note_refusal(outcome)
             raise outcome
-        change.note_race(outcome)
-        command = change.make_command()
         if isinstance(command, Answer):
             return command
         self._hand_in(command, partial(self._take_outcome, method, asked, change, then), change)
