@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from perdure.errors import PerdureError
 from perdure.ids import load_schemes, parse, scheme_of
+from perdure.ids.pdi_plain import read_plain_ending, read_plain_key, read_plain_keys
 from perdure.ids.plain_names import read_plain_name
 from perdure.ids.scheme import PlainName
 
@@ -124,3 +125,38 @@ def test_what_is_read_is_what_the_parser_reads(beginning: str, rest: str) -> Non
         assert read_plain_name(text) is None
         return
     check_law(text)
+
+
+_UIDS = ("", "1", "42", "07", "0", "9" * 25, "9" * 26, "²", "a-1", "memo", "a:b", "x" * 256)
+_ENDINGS = ("", ".", ".text", ".text.", ".text.1", ".html.2", ".text.01", ".TEXT", "..")
+_DAYS = ("pdi://a.us/1997/09/01", "pdi://a.us/1997/09/02", "pdi://a..us/1997/09/01", "pdi:")
+
+
+@given(
+    st.lists(
+        st.builds(
+            "{}/{}{}".format,
+            st.sampled_from(_DAYS),
+            st.sampled_from(_UIDS),
+            st.sampled_from(_ENDINGS),
+        ),
+        max_size=4,
+    )
+)
+def test_many_keys_are_read_as_single_ones_are(texts: list[str]) -> None:
+    """`read_plain_keys`: "as `read_plain_key` would read them; None if one of them is not plain";
+    and that one "as `parse_pdi` does"."""
+    single = [read_plain_key(text) for text in texts]
+    for text, one in zip(texts, single, strict=True):
+        if one is not None:
+            pdi = parse(text)
+            version = None if pdi.version is None else str(pdi.version)
+            assert one == (pdi.key, pdi.format, version)
+            assert str(pdi) == text
+    many = read_plain_keys(texts)
+    if many is None:
+        assert None in single
+    else:
+        keys, endings = many
+        read = [(key, *read_plain_ending(end)) for key, end in zip(keys, endings, strict=True)]
+        assert read == single

@@ -23,8 +23,10 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-_MOST_COUNTED = 25  # digits that one letter from a to y can count; z begins a longer count
-_COUNTS = "`abcdefghijklmnopqrstuvwxy"
+MOST_COUNTED = 25
+"""The digits that one letter from a to y can count; z begins a longer count."""
+COUNTS = "`abcdefghijklmnopqrstuvwxy"
+"""The letter before a number, by the number of its digits."""
 
 
 def encode_number(digits: str) -> str:
@@ -34,8 +36,8 @@ def encode_number(digits: str) -> str:
     True
     """
     length = len(digits)
-    if length <= _MOST_COUNTED:
-        return _COUNTS[length] + digits
+    if length <= MOST_COUNTED:
+        return COUNTS[length] + digits
     return "z" + encode_number(str(length)) + digits
 
 
@@ -70,7 +72,7 @@ def make_uid_key(uid: str) -> str:
     """Return the last component of a key. The unique-id must be canonical."""
     if uid.isdigit() and uid[0] != "0":
         length = len(uid)
-        return f"{_COUNTS[length]}{uid}" if length <= _MOST_COUNTED else encode_number(uid)
+        return f"{COUNTS[length]}{uid}" if length <= MOST_COUNTED else encode_number(uid)
     return uid if uid == "*" else f"{NAMED}{uid}"
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from perdure.ids import grammar
-from perdure.ids.pdi_key import make_plain_day_key, make_uid_key
+from perdure.ids.pdi_key import COUNTS, MOST_COUNTED, make_plain_day_key, make_uid_key
 
 _plain_uid = grammar.PLAIN_UID.fullmatch
 _MOST_DAYS = 4096  # whose keys are remembered
@@ -42,9 +42,11 @@ def read_plain_key(text: str) -> tuple[str, str | None, str | None] | None:
     key, qualifiers = _make_day_key(day), _read_ending(dot + ending)
     if key is None or qualifiers is None:
         return None
+    format, version = qualifiers
+    if uid.isdigit() and uid[0] != "0" and uid.isascii() and len(uid) <= MOST_COUNTED:
+        return f"{key}/{COUNTS[len(uid)]}{uid}", format, version  # `make_uid_key` without its call
     if not (uid.isalnum() and uid.isascii()) and _plain_uid(uid) is None:
         return None
-    format, version = qualifiers
     return f"{key}/{make_uid_key(uid)}", format, version
 
 
@@ -60,23 +62,25 @@ def read_plain_keys(texts: Iterable[str]) -> tuple[list[str], list[str]] | None:
     keys: list[str] = []
     endings: list[str] = []
     add_key, add_ending = keys.append, endings.append
-    last_day = last_ending = key = None
+    last_day = last_rest = key = None
+    ending = ""
     for text in texts:
         day, _, name = text.rpartition("/")
         if day != last_day:
             key, last_day = _make_day_key(day) if len(day) <= _LONGEST else None, day
-        uid, dot, ending = name.partition(".")
-        if dot:
-            ending = dot + ending
-        if key is None or len(name) > _LONGEST:
-            return None
-        if ending != last_ending:
-            if _read_ending(ending) is None:
+            if key is None:
                 return None
-            last_ending = ending
-        if not (uid.isalnum() and uid.isascii()) and _plain_uid(uid) is None:
+        uid, dot, rest = name.partition(".")
+        if rest != last_rest:
+            ending, last_rest = dot + rest, rest if dot else None
+            if len(name) > _LONGEST or _read_ending(ending) is None:
+                return None
+        if uid.isdigit() and uid[0] != "0" and uid.isascii() and len(uid) <= MOST_COUNTED:
+            add_key(f"{key}/{COUNTS[len(uid)]}{uid}")
+        elif len(uid) <= _LONGEST and ((uid.isalnum() and uid.isascii()) or _plain_uid(uid)):
+            add_key(f"{key}/{make_uid_key(uid)}")
+        else:
             return None
-        add_key(f"{key}/{make_uid_key(uid)}")
         add_ending(ending)
     return keys, endings
 

@@ -39,11 +39,13 @@ DOCUMENT = "="
 """The first character of the line of a record that has one document."""
 JSON = "{"
 """The first character of every other record that has no line of its own."""
-_NO_LOCATION = JSON + DOCUMENT  # the first characters of other forms
-LEAST_WITH_BYTES = min(_NO_LOCATION)
+NO_LOCATION = JSON + DOCUMENT
+"""The first characters of all forms but the line of a location."""
+LEAST_WITH_BYTES = min(NO_LOCATION)
 """Every stored form of a record that has bytes is at least this text; one location is less."""
-_NO_TIME = re.compile(f"[ {_NO_LOCATION}]")
-_URI = 3  # field of a location, the last one
+_NO_TIME = re.compile(f"[ {NO_LOCATION}]")
+URI = 3
+"""The field of a location line with the URI, the last one."""
 _LAST = 9  # field of a document: its media type, the only one that may contain spaces
 
 Alike = Callable[[int, str, int, int], str]
@@ -112,7 +114,7 @@ def read_only_location(text: str) -> tuple[str, Location] | None:
 
 def split_location_line(text: str) -> list[str] | None:
     """Return time, version, format and URI of a location line as written, or None."""
-    return None if text[:1] in _NO_LOCATION else text.split(" ", _URI)
+    return None if text[:1] in NO_LOCATION else text.split(" ", URI)
 
 
 def split_only_locations(texts: Sequence[str]) -> list[str] | None:
@@ -121,25 +123,25 @@ def split_only_locations(texts: Sequence[str]) -> list[str] | None:
     None if a text may be another record. They are split with one call if all were stored at the
     same time, for the same version and format, as by an import.
     """
-    fields = texts[0].split(" ", _URI) if texts else []
+    fields = texts[0].split(" ", URI) if texts else []
     if _are_of_location(fields):
-        head = texts[0][: -len(fields[_URI])] if fields[_URI] else texts[0]
+        head = texts[0][: -len(fields[URI])] if fields[URI] else texts[0]
         lines = "\n".join(texts)
         if lines.count("\n") == len(texts) - 1:  # no text has one
             _, *uris = f"\n{lines}".split(f"\n{head}")
             if len(uris) == len(texts):
                 return uris
-    rows = [text.split(" ", _URI) for text in texts]
-    return [row[_URI] for row in rows] if all(map(_are_of_location, rows)) else None
+    rows = [text.split(" ", URI) for text in texts]
+    return [row[URI] for row in rows] if all(map(_are_of_location, rows)) else None
 
 
 def _are_of_location(fields: list[str]) -> bool:
     """Return True if these are the fields of a location line."""
-    if len(fields) <= _URI:
+    if len(fields) <= URI:
         return False
     at, version = fields[:2]
     is_number = version.isascii() and version.isdigit()
-    return at[:1] not in _NO_LOCATION and (version == NONE or is_number)
+    return at[:1] not in NO_LOCATION and (version == NONE or is_number)
 
 
 def _read_document_line(text: str) -> Record:

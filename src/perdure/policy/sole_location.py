@@ -32,9 +32,8 @@ def find_sole_location(
     not matter. Return None for every record that has bytes, several locations, or a location that
     may have another version or format. Raises what `perdure.model.stored.decode_stored` raises.
     """
-    fields = stored.split_location_line(text)
-    if fields is not None:
-        _, of_version, of_format, uri = fields
+    if text[0] not in stored.NO_LOCATION:
+        _, of_version, of_format, uri = text.split(" ", stored.URI)  # as `split_location_line`
         if version is not None and of_version != version and of_version != stored.NONE:
             return None
         if format is not None and of_format != format and of_format != stored.NONE:

@@ -71,7 +71,7 @@ def escape_uri(text: str) -> bytes:
     >>> escape_uri("http://a/>; x=é\\r\\nY: 1")
     b'http://a/%3E;%20x=%C3%A9%0D%0AY:%201'
     """
-    plain = text.encode("utf-8", "replace")
+    plain = text.encode() if text.isascii() else text.encode("utf-8", "replace")
     if plain.translate(_IN_URI) != plain:
         return _NOT_IN_URI.sub(_escape_match, text).encode("ascii")
     return plain

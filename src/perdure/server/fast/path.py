@@ -334,7 +334,7 @@ class FastPath:
         The most frequent case, a PDI with a location line, needs few calls of other functions.
         """
         path = target[1:]
-        text = path.decode("ascii")
+        text = path.decode()  # a target is ASCII; to name that takes longer
         pdi = read_plain_key(text) if target[:5] == _USUAL else None
         if pdi is not None:
             key, format, version = pdi
