@@ -27,6 +27,7 @@ NAMES = (
     "handles",
     "held",
     "hostile",
+    "cold_disk",
     "neighbours",
     "metadata",
     "signatures",
