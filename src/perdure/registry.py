@@ -202,6 +202,7 @@ class Registry:
     def reading(self) -> ReadDoor:
         """Answers queries about names."""
         from perdure.reading.resolve import ReadDoor
+        from perdure.storage.origin import find_origin
 
         own = (self.settings.archive_id, *self.settings.archive_aliases)
         return ReadDoor(
@@ -212,6 +213,8 @@ class Registry:
             is_assigned_here=self._is_assigned_here,
             clock=self.clock,
             archives=own,
+            # rules come from the origin of a mirror, the id of its archive does not
+            governs_all=not self.settings.archive_id or find_origin(self.root) is not None,
         )
 
     def _is_assigned_here(self, name: Identifier) -> bool:

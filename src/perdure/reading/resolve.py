@@ -32,7 +32,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 import msgspec
 
@@ -40,7 +40,7 @@ from perdure.errors import Forbidden, NotFound, PerdureError, Unauthenticated
 from perdure.errors.cutting import PartElsewhere
 from perdure.errors.delegations import AnsweredElsewhere
 from perdure.errors.lookup import CitationGone
-from perdure.ids import Identifier, parse
+from perdure.ids import ArchivedItem, Identifier, parse
 from perdure.ids.name_set import NameSet, find_set, make_set
 from perdure.ids.named_parts import join_part, written_part
 from perdure.ids.urls import find_public_address
@@ -98,8 +98,11 @@ class ReadDoor:
         delegations: Delegations | None = None,
         clock: Callable[[], datetime] = _find_time,
         archives: tuple[str, ...] = (),
+        governs_all: bool = False,
     ) -> None:
-        """`archives` are the ids of the web archive of this registry."""
+        """`archives` are the ids of the web archive of this registry. With `governs_all`, a rule
+        about captures may be about those of an archive with another id, as in a mirror.
+        """
         self._records = records
         self._find_elsewhere = find_elsewhere
         self._is_assigned_here = is_assigned_here
@@ -107,6 +110,7 @@ class ReadDoor:
         self._clock = clock
         self.rules = ReadingRules(records)
         self._archives = archives
+        self._governs_all = governs_all
         self._unfolding = Unfolding(records.find_record, templates)
 
     def resolve(self, query: Query) -> Resolved:
@@ -169,10 +173,17 @@ class ReadDoor:
 
         Call `rules.refresh` first, after every change of the registry.
         """
-        held = name.archived
-        if held is not None and held.archive.removeprefix("~") in self._archives:
+        if self._is_governed(name.archived):
             return self.capture_rules.refresh() or self.rules.has_rules(name)
         return self.rules.has_rules(name)
+
+    def _is_governed(self, held: ArchivedItem | None) -> TypeGuard[ArchivedItem]:
+        """Return True if rules about captures may be about what a name names."""
+        if held is None:
+            return False
+        if held.archive.removeprefix("~") in self._archives:
+            return True
+        return self._governs_all and self._records.find_last_rule() > 0
 
     def governs_captures(self, captures: Sequence[Capture]) -> bool:
         """Return True if a reading rule may be about one of some captures."""
@@ -228,12 +239,12 @@ class ReadDoor:
     def _find_capture_refusal(
         self, name: Identifier, reader: Reader, now: str
     ) -> PerdureError | None:
-        """Apply the rules about captures to a PWID of our own archive, registered or not.
+        """Apply the rules about captures to a PWID, registered or not.
 
         Returns the error for a reader who may not read what it names, or None.
         """
         held = name.archived
-        if held is None or held.archive.removeprefix("~") not in self._archives:
+        if not self._is_governed(held):
             return None
         guard = self.capture_rules.make_guard(reader, now)
         if guard is None:

@@ -24,11 +24,14 @@ from tests.server.deployment import (
 )
 from tests.upkeep.mirroring.conftest import AT, FakeOrigin, MakeMirror
 
+from perdure.errors import Forbidden
 from perdure.ids import parse
 from perdure.ids.name_set import read_set
-from perdure.model.commands import Describe, Restrict, Withdraw
+from perdure.model.commands import Bind, Describe, Restrict, Withdraw
 from perdure.model.delegations import make_delegation, read_resolver
+from perdure.model.queries import PUBLIC_READER, Query
 from perdure.model.reading_rules import Access, ReadingRule
+from perdure.model.records import Location
 from perdure.registry import Registry
 from perdure.upkeep import audit
 from perdure.upkeep.changes.walking import check_changes
@@ -303,6 +306,30 @@ def restart(site: Deployment) -> tuple[subprocess.Popen[bytes], int]:
 
 # Waiting for mirrors
 # -------------------
+
+
+def test_rules_about_captures_are_obeyed_without_the_id_of_the_archive(
+    origin: Deployment, make_mirror: MakeMirror
+) -> None:
+    """A mirror has the rules of its origin and the records of PWIDs, but not `archive_id`."""
+    closed = parse("pwid:arc.example:2014-01-26T20.07.00Z:page:http://closed.example/secret")
+    open_ = parse("pwid:arc.example:2014-01-26T20.07.00Z:page:http://open.example/")
+    for name in (closed, open_):
+        place = (Location(uri="https://a.example/secret"),)
+        origin.do(Bind(identifier=name, locations=place, register=True))
+    rule = ReadingRule(about="http://closed.example/", match="prefix", access=Access.CLOSED)
+    origin.do(Restrict(rule=rule))
+    mirror = make_mirror(origin.base, origin.token("captures", operations=("mirror",)))
+    mirror.catch_up()
+    assert mirror.record(closed.key) is not None
+    reading = mirror.registry.reading
+    with pytest.raises(Forbidden):
+        reading.resolve(Query(identifier=closed))
+    guard = reading.find_guard(closed, PUBLIC_READER)
+    assert guard is not None
+    assert not guard.is_admitted()
+    assert reading.governs_name(closed)
+    assert reading.resolve(Query(identifier=open_)).record is not None
 
 
 def test_a_write_waits_for_mirrors(origin: Deployment, make_mirror: MakeMirror) -> None:
