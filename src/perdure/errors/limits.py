@@ -275,6 +275,23 @@ class ExpressionTooSlow(LimitCounted, OverBudget):
         return f"{self.subject} {quote(self.expression)}"
 
 
+class ExpressionsTooCostly(LimitCounted, OverBudget):
+    """The expressions of templates, or of NAPTR records, take too many steps for a text."""
+
+    unit = "steps"
+    text: str
+
+    @property
+    def what(self) -> str:
+        return f"matching {quote(self.text)} with regular expressions"
+
+    def repair(self) -> str:
+        return (
+            "ask for a shorter name or part, or let the author of the expressions write fewer and "
+            "simpler ones; see docs/reference/templates.md"
+        )
+
+
 class TagsTooMany(LimitCounted, OverBudget):
     """A document has too many tags."""
 

@@ -132,7 +132,8 @@ class Unfolding:
     ) -> str | None:
         """The location of a part if the whole is at `location`, or None if no template fits.
 
-        Raises InvalidRequest if it would not be a valid location, or be on another server.
+        Raises InvalidRequest if it would not be a valid location, or be on another server, and
+        ExpressionsTooCostly if the expressions of templates would take too long for the part.
         """
         if scheme_of(whole).passes_rest:
             return self.locate_rest(str(whole), record, delimiter, part, location)
@@ -163,7 +164,8 @@ class Unfolding:
     ) -> str | None:
         """The location of a part by a template of the record or of the settings, or None.
 
-        `whole` is the text of the whole name. Raises InvalidRequest as `locate_part`.
+        `whole` is the text of the whole name. Raises InvalidRequest and ExpressionsTooCostly as
+        `locate_part`.
         """
         general = self._find_general(delimiter)
         if not record.values and not general:
@@ -178,6 +180,7 @@ class Unfolding:
         for listed in filter(None, (own, general)):
             for template in templates.find_applying(listed, whole, delimiter):
                 filled = template.fill_target(whole, part, location, budget)
+                budget.check(part)
                 if filled is not None:
                     binding.check_uri(filled)
                     return filled
@@ -192,7 +195,7 @@ class Unfolding:
     ) -> tuple[Value, ...] | None:
         """The values that a template of the Handle System makes for a part of a handle.
 
-        None if no template does, or if `whole` is not a handle.
+        None if no template does, or if `whole` is not a handle. Raises ExpressionsTooCostly.
         """
         if not names.find_home_prefix(whole):
             return None
@@ -210,6 +213,7 @@ class Unfolding:
                 held = tuple(one for one in list_values(record) if is_public(one))
                 handle = f"{base}{delimiter}{part}"
                 made = template.make_values(handle, base, part, held, budget)
+                budget.check(part)
                 if made is not None:
                     return made
         return None

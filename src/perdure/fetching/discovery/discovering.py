@@ -36,12 +36,14 @@ from perdure.ids.pdi import Pdi
 from perdure.ids.public_resolvers import find_resolvers
 from perdure.policy.discovery.pointers import (
     MOST_REWRITES,
+    MOST_STEPS,
     ROOT,
     Rewritten,
     find_base,
     rewrite_name,
 )
 from perdure.policy.discovery.services import order_servers
+from perdure.policy.templates.expressions import StepBudget
 
 SECONDS = 30.0
 """The time for all steps."""
@@ -184,6 +186,7 @@ class _Search:
         self._steps: list[DiscoveryStep] = []
         self._found: list[FoundResolver] = []
         self._asked: set[str] = set()
+        self._budget = StepBudget(MOST_STEPS)
         self._fault = ""
 
     async def take_steps(self) -> None:
@@ -260,7 +263,7 @@ class _Search:
         lookup = await self._ask(owner, "NAPTR")
         if lookup is None:
             return False
-        rewritten, problems = rewrite_name(self._text, lookup.pointers)
+        rewritten, problems = rewrite_name(self._text, lookup.pointers, self._budget)
         for problem in problems:
             self._note(f"NAPTR {owner}", "nothing", f"a record was left out: {problem.reason}")
         for one in rewritten:

@@ -7,7 +7,8 @@ any NAPTRs with a higher value for order" then). A record with the flag `s` lead
 never a result, is the text that expressions are applied to.
 
 Expressions come from strangers. They run in `perdure.policy.templates.expressions`, in time
-proportional to the name, and an expression that it does not read is skipped, and said so.
+proportional to the name, and all of one discovery share a budget of steps. An expression that is
+not read, or that exceeds the budget, is skipped, and reported.
 
 What must stay true: whatever records contain, following them takes bounded time and ends; nothing
 that they produce is used as an address before it was checked as one.
@@ -22,8 +23,9 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from perdure.errors.discovery import PointerMalformed
+from perdure.errors.limits import ExpressionsTooCostly
 from perdure.errors.locations import MalformedExpression
-from perdure.policy.templates.expressions import Expression
+from perdure.policy.templates.expressions import Expression, StepBudget
 
 ROOT = "pdi.urn.arpa"
 """The owner of the records of all series (RFC 3405: `urn.arpa`)."""
@@ -32,6 +34,8 @@ MOST_RECORDS = 32
 """Records of one owner that are looked at."""
 LONGEST_NAME = 2048
 """The most characters of a name to which an expression is applied."""
+MOST_STEPS = 200_000
+"""Steps of all expressions of one discovery, which take about a tenth of a second."""
 _LONGEST_HOST = 253
 _PROTOCOLS = ("https", "http", "thttp", "pdi")
 """The protocols of services that we speak, the preferred ones first."""
@@ -84,12 +88,14 @@ def read_protocol(service: str) -> str:
 
 
 def rewrite_name(
-    name: str, pointers: Iterable[Pointer]
+    name: str, pointers: Iterable[Pointer], budget: StepBudget | None = None
 ) -> tuple[list[Rewritten], list[PointerProblem]]:
     """Return what the records of one owner say about a name, the best first, and their problems.
 
-    Only records of the lowest order with a match count.
+    Only records of the lowest order with a match count. The records of all owners of one discovery
+    share a budget.
     """
+    budget = budget or StepBudget(MOST_STEPS)
     found: list[Rewritten] = []
     problems: list[PointerProblem] = []
     for pointer in sorted(pointers)[:MOST_RECORDS]:
@@ -104,8 +110,8 @@ def rewrite_name(
             problems.append(PointerProblem(pointer, "none of its services is one of ours"))
             continue
         try:
-            target = apply_pointer(name, pointer)
-        except (MalformedExpression, PointerMalformed) as error:
+            target = apply_pointer(name, pointer, budget)
+        except (ExpressionsTooCostly, MalformedExpression, PointerMalformed) as error:
             problems.append(PointerProblem(pointer, str(error)))
             continue
         if target is None:
@@ -134,10 +140,11 @@ def _check_target(target: str, flag: str) -> tuple[str, str]:
     return host, ""
 
 
-def apply_pointer(name: str, pointer: Pointer) -> str | None:
+def apply_pointer(name: str, pointer: Pointer, budget: StepBudget | None = None) -> str | None:
     """Apply a record to a name: the new text, or None if its expression does not match.
 
-    Raises PointerMalformed or MalformedExpression if the expression cannot be read.
+    Raises PointerMalformed or MalformedExpression if the expression cannot be read,
+    ExpressionsTooCostly if it takes more steps than the budget has.
 
     >>> rule = Pointer(10, 10, "", "", r"!^(urn:)?pdi://([^/]+)/.*$!\\2!i", "")
     >>> apply_pointer("pdi://OMA.eop.gov.us/1997/09/01/1", rule)
@@ -156,7 +163,9 @@ def apply_pointer(name: str, pointer: Pointer) -> str | None:
     if flags:
         text = text.lower()
     compiled = Expression.compile_text(text)
-    spans = compiled.match_spans(name.lower() if flags else name, LONGEST_NAME)
+    budget = budget or StepBudget(MOST_STEPS)
+    spans = compiled.match_spans(name.lower() if flags else name, LONGEST_NAME, budget)
+    budget.check(name)
     if spans is None:
         return None
     groups = [name[a:b] if 0 <= a <= b else "" for a, b in spans]

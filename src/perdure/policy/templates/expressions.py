@@ -31,6 +31,7 @@ from typing import Self
 
 import msgspec
 
+from perdure.errors.limits import ExpressionsTooCostly
 from perdure.errors.locations import MalformedExpression
 
 LONGEST_EXPRESSION = 400
@@ -64,6 +65,12 @@ class StepBudget:
 
     def __init__(self, left: int = MOST_STEPS) -> None:
         self.left = left
+        self._most = left
+
+    def check(self, text: str) -> None:
+        """Raise ExpressionsTooCostly if the matches with a text took more steps than they may."""
+        if self.left < 0:
+            raise ExpressionsTooCostly(text=text, most=self._most)
 
 
 class Expression(msgspec.Struct, frozen=True):
@@ -100,6 +107,8 @@ class Expression(msgspec.Struct, frozen=True):
         if len(text) > longest:
             return None
         budget = budget or StepBudget(MOST_STEPS * longest // LONGEST_TEXT)
+        if budget.left < 0:
+            return None
         marks: tuple[int, ...] = (-1,) * (2 * self._groups)
         threads = self._follow_forks([(0, marks)], 0, budget)
         for at, character in enumerate(text):

@@ -77,6 +77,7 @@ _OF_ERRORS: dict[type[PerdureError], HandleCode] = {
     errors.MalformedIdentifier: HandleCode.INVALID_HANDLE,
     errors.UnknownScheme: HandleCode.INVALID_HANDLE,
     errors.InvalidRequest: HandleCode.INVALID_VALUE,
+    errors.OverBudget: HandleCode.INVALID_HANDLE,  # of templates, for this handle
     errors.TooLarge: HandleCode.INVALID_VALUE,
     errors.Incomplete: HandleCode.PROTOCOL_ERROR,
     errors.NotFound: HandleCode.NOT_FOUND,
