@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 from urllib.parse import quote
 
-from benchmarks.hostile_site import POLITE, SERIES, TargetSite
+from benchmarks.hostile_site import POLITE, SERIES, TEMPLATED, TargetSite
 
 _SECONDS = 0.5
 """For which an attack that waits does so."""
@@ -111,6 +111,15 @@ def _churn(port: int, _: TargetSite) -> Iterator[int]:
         yield ask(port, POLITE)
 
 
+def _flood_and_leave(port: int, site: TargetSite) -> Iterator[int]:
+    """Ask for 100 parts that take seconds each, and leave without an answer."""
+    with contextlib.ExitStack() as open_, contextlib.suppress(OSError):
+        for _number in range(100):
+            wire = open_.enter_context(connect(port))
+            wire.sendall(f"GET /{site.markup}{XPATH} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
+    yield from [0] * 100
+
+
 def _connect_only(port: int, _: TargetSite) -> Iterator[int]:
     """200 connections at a time that are closed at once."""
     with contextlib.ExitStack() as open_, contextlib.suppress(OSError):
@@ -143,8 +152,11 @@ _RANGES = ",".join(f"{number * 3}-{number * 3}" for number in range(5_000))
 XPATH = f"%23xpointer={quote('//row[a=following::a]', safe='')}"
 """A part of the rows for which each is compared with all that follow; it never ends in time."""
 _CSS = quote(
-    "selector(type=CssSelector,value=p:has(b) ~ p:has(i) ~ p:nth-last-child(3n%2B1) i)", safe="%"
+    '{"type": "CssSelector", "value": "p:has(b) ~ p ~ p ~ p:nth-last-child(3n+1) i"}', safe=""
 )
+"""A part of HTML for which each paragraph is compared with all before it; it never ends in time.
+PDIs have no such parts, ARKs have."""
+_FOLLOWING = quote('{"type": "XPathSelector", "value": "//p[b=following::b]"}', safe="")
 _VALUES = " ".join(map(str, range(60)))
 _CROSSED = " ".join(f"VALUES ?{one} {{{_VALUES}}}" for one in "abcdef")
 _JOINS = quote(f"SELECT (COUNT(*) AS ?n) {{{_CROSSED}}}")
@@ -154,6 +166,8 @@ _JSON = "Content-Type: application/json"
 _FORM = "Content-Type: application/x-www-form-urlencoded"
 
 _OK = frozenset({200, 503})
+_TOO_MUCH = frozenset({422, 503})
+"""It was understood, begun, and given up."""
 _REFUSED = frozenset({400, 413, 414, 416, 422, 431, 503})
 
 ATTACKS = (
@@ -173,8 +187,11 @@ ATTACKS = (
     Attack(
         "sparse patterns", _get(lambda _: f"/pdi://{SERIES}/*/*/31/*.*.9"), frozenset({404, 503})
     ),
-    Attack("XPath", _get(lambda site: f"/{site.markup}{XPATH}"), _REFUSED),
-    Attack("CSS", _get(lambda site: f"/{site.page}?part={_CSS}"), _REFUSED | {404}),
+    Attack("XPath", _get(lambda site: f"/{site.markup}{XPATH}"), _TOO_MUCH),
+    Attack("a flood that leaves", _flood_and_leave, frozenset({0})),
+    Attack("XPath of HTML", _get(lambda site: f"/{site.own_page}?part={_FOLLOWING}"), _TOO_MUCH),
+    Attack("CSS", _get(lambda site: f"/{site.own_page}?part={_CSS}"), _TOO_MUCH),
+    Attack("expressions", _get(lambda _: f"/{TEMPLATED}@{'a' * 500}"), _TOO_MUCH),
     Attack("quotations", _get(lambda site: f"/{site.text}?quote=89999"), frozenset({303, 503})),
     Attack("citations of a set", _get(lambda _: f"/pdi://{SERIES}/?cite"), _OK),
     Attack("members", _get(lambda site: f"/{site.collection}?members"), _OK),

@@ -9,14 +9,18 @@ from pathlib import Path
 
 from perdure.ids import parse
 from perdure.model.collection import MEDIA_TYPE, Collection, CollectionMember, write_collection
-from perdure.model.commands import Bind, Commit, Content, Mint, SaveToken
-from perdure.model.records import Location, Token
+from perdure.model.commands import Assign, Bind, Commit, Content, Mint, SaveToken
+from perdure.model.records import Location, Token, Value
 from perdure.policy.operations import OPERATIONS
 from perdure.policy.tokens import make_token
 from perdure.registry import Registry, initialise
 
 SERIES = "oma.eop.gov.us"
 SHOULDER = "99999/fk4"
+TEMPLATED = "hdl:21.T14999/templated"
+"""A handle with a template that tries fifty expressions, each with 250 steps for a character."""
+_TESTS = f'<if value="extension" test="matches" expression="{".*" * 80}b"/>' * 50
+_TEMPLATE = f'<namespace><template delimiter="@">{_TESTS}<value/></template></namespace>'
 POLITE = f"/pdi://{SERIES}/1997/09/01/7.html.1"
 LARGEST = 512 << 20
 """Bytes of the document that slow clients read."""
@@ -41,6 +45,11 @@ class TargetSite:
                 name = f"pdi://{SERIES}/{1990 + number % 30}/{number % 12 + 1:02}/01/x{number}"
                 door.execute_command(Bind(identifier=parse(name), locations=place, register=True))
             door.execute_command(Bind(identifier=parse(POLITE[1:]), locations=place, register=True))
+            values = (
+                Value(index=1, type="URL", data=place[0].uri),
+                Value(index=2, type="HS_NAMESPACE", data=_TEMPLATE),
+            )
+            door.execute_command(Assign(identifier=parse(TEMPLATED), values=values))
             self.stem = door.execute_command(Mint(authority=SHOULDER, locations=place)).identifier
             lines = [b"Line %d of a text of which parts are read.\r\n" % n for n in range(90_000)]
             self.text = _mint(registry, lines)
@@ -56,6 +65,7 @@ class TargetSite:
             items = [b"<p class=x><b>%d</b> <i>words</i></p>\n" % n for n in range(30_000)]
             page = [b"<!DOCTYPE html><title>x</title><body>", *items]
             self.page = _mint(registry, page, "html", "text/html")
+            self.own_page = _mint(registry, page, "html", "text/html", SHOULDER)
             self.table = _mint(
                 registry, (b"%d,%d,x\n" % (n, n) for n in range(200_000)), "csv", "text/csv"
             )
@@ -77,15 +87,16 @@ def _mint(
     pieces: Iterable[bytes],
     format: str = "text",
     media_type: str = "text/plain",
+    authority: str = SERIES,
 ) -> str:
-    """Mint a document, and return its full name."""
+    """Mint a document, and return its full name, or an ARK."""
     if format == "octet-stream":
         media_type = "application/octet-stream"
     with registry.spool() as spool:
         for piece in pieces:
             spool.write(piece)
         content: Content = spool.finish_content(format=format, media_type=media_type)
-        minted = registry.door.execute_command(Mint(authority=SERIES, contents=(content,)))
+        minted = registry.door.execute_command(Mint(authority=authority, contents=(content,)))
     return f"{minted.identifier}"
 
 
