@@ -11,10 +11,10 @@ declaration is refused, so that no entity expands.
 from __future__ import annotations
 
 import zlib
-from typing import Any
-from xml.parsers import expat
 
 import msgspec
+
+from perdure.upkeep.harvesting.parsing import parse_events
 
 MAP = "http://www.sitemaps.org/schemas/sitemap/0.9"
 SYNC = "http://www.openarchives.org/rs/terms/"
@@ -57,7 +57,7 @@ def read_map(body: bytes) -> SiteMap:
         except zlib.error as error:
             raise MapMalformed(f"it cannot be decompressed: {error}") from None
     reading = _MapReading()
-    reading.read(body)
+    parse_events(body, reading, MapMalformed)
     return SiteMap(
         is_index=reading.root == "sitemapindex", said=reading.said, entries=tuple(reading.entries)
     )
@@ -75,21 +75,7 @@ class _MapReading:
         self._about: dict[str, str] = {}
         self._into = ""
 
-    def read(self, body: bytes) -> None:
-        parser: Any = expat.ParserCreate(namespace_separator=" ")
-        parser.StartElementHandler = self._enter
-        parser.EndElementHandler = self._leave
-        parser.CharacterDataHandler = self._add
-        parser.StartDoctypeDeclHandler = _refuse
-        try:
-            parser.Parse(body, True)
-        except expat.ExpatError as error:
-            words = expat.errors.messages[error.code]
-            raise MapMalformed(f"it is not XML: {words} (line {error.lineno})") from None
-        except UnicodeDecodeError as error:
-            raise MapMalformed(f"it is not text: {error.reason}") from None
-
-    def _enter(self, name: str, attributes: dict[str, str]) -> None:
+    def enter_element(self, name: str, attributes: dict[str, str]) -> None:
         space, _, local = name.rpartition(" ")
         if not self._path:
             if space != MAP or local not in ("urlset", "sitemapindex"):
@@ -111,13 +97,13 @@ class _MapReading:
             case [_, one] if one == f"{SYNC} md":
                 self._about = _shorten(attributes)
 
-    def _add(self, text: str) -> None:
+    def add_text(self, text: str) -> None:
         if self._into:
             self._texts[self._into] += text
             if len(self._texts[self._into]) > _LONGEST_TEXT:
                 raise MapMalformed(f"an address is longer than {_LONGEST_TEXT} characters")
 
-    def _leave(self, _: str) -> None:
+    def leave_element(self, _: str) -> None:
         self._into = ""
         if len(self._path) == 2 and self._path[1] in ("url", "sitemap"):
             address = self._texts.get("loc", "").strip()
@@ -130,7 +116,3 @@ class _MapReading:
 
 def _shorten(attributes: dict[str, str]) -> dict[str, str]:
     return {name: value[:_LONGEST_TEXT] for name, value in attributes.items() if " " not in name}
-
-
-def _refuse(*_: object) -> None:
-    raise MapMalformed("it has a document type declaration")

@@ -13,12 +13,11 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
-from typing import Any
-from xml.parsers import expat
 
 import msgspec
 
 from perdure.upkeep.exchange.xml_records import cut_elements
+from perdure.upkeep.harvesting.parsing import parse_events
 
 NAMESPACE = "http://www.openarchives.org/OAI/2.0/"
 LISTS = ("ListRecords", "ListIdentifiers", "GetRecord")
@@ -60,7 +59,7 @@ class OaiPage(msgspec.Struct, frozen=True, kw_only=True):
 def read_page(body: bytes) -> OaiPage:
     """Read an answer. Raises PageMalformed."""
     frame = _Frame()
-    frame.read(body)
+    parse_events(body, frame, PageMalformed)
     found = frame.texts
     records = tuple(_join_records(frame.headers, body))
     return OaiPage(
@@ -108,21 +107,7 @@ class _Frame:
         self._path: list[str] = []
         self._into: tuple[dict[str, str], str] | None = None
 
-    def read(self, body: bytes) -> None:
-        parser: Any = expat.ParserCreate(namespace_separator=" ")
-        parser.StartElementHandler = self._enter
-        parser.EndElementHandler = self._leave
-        parser.CharacterDataHandler = self._add
-        parser.StartDoctypeDeclHandler = _refuse
-        try:
-            parser.Parse(body, True)
-        except expat.ExpatError as error:
-            words = expat.errors.messages[error.code]
-            raise PageMalformed(f"it is not XML: {words} (line {error.lineno})") from None
-        except UnicodeDecodeError as error:
-            raise PageMalformed(f"it is not text: {error.reason}") from None
-
-    def _enter(self, name: str, attributes: dict[str, str]) -> None:
+    def enter_element(self, name: str, attributes: dict[str, str]) -> None:
         space, _, local = name.rpartition(" ")
         if not self._path and name != f"{NAMESPACE} OAI-PMH":
             raise PageMalformed(f"its root is <{local[:80]}>, not <OAI-PMH>")
@@ -144,23 +129,19 @@ class _Frame:
         into[field] = ""
         self._into = into, field
 
-    def _add(self, text: str) -> None:
+    def add_text(self, text: str) -> None:
         if self._into is not None:
             into, field = self._into
             into[field] += text
             if len(into[field]) > _LONGEST_TEXT:
                 raise PageMalformed(f"its {field} is longer than {_LONGEST_TEXT} characters")
 
-    def _leave(self, _: str) -> None:
+    def leave_element(self, _: str) -> None:
         if self._into is not None:
             into, field = self._into
             into[field] = into[field].strip()
             self._into = None
         self._path.pop()
-
-
-def _refuse(*_: object) -> None:
-    raise PageMalformed("it has a document type declaration")
 
 
 def cut_metadata(raw: str, root: str) -> str:
