@@ -21,6 +21,7 @@ import pytest
 from tests.cli.commands import load_commands
 from tests.cli.conftest import Shell
 from tests.conftest import SERIES, sha512
+from tests.server.deployment import Deployment, start, wait_for
 
 from perdure.cli import options, perdure
 from perdure.cli.command import PerdureGroup
@@ -166,6 +167,19 @@ def resolver(shell: Shell, name: str) -> Iterator[str]:
     finally:
         process.terminate()
         process.wait(30)
+
+
+@pytest.fixture
+def forked_resolver(shell: Shell) -> Iterator[str]:
+    """One that is there sooner, since it was not started by the command."""
+    process, port = start(shell.root)
+    site = Deployment(shell.root, port, process)
+    try:
+        wait_for(site)
+        yield site.base
+    finally:
+        site.registry.close()
+        site.stop()
 
 
 def test_get_from_a_resolver_says_the_same_as_from_the_registry(
@@ -328,13 +342,14 @@ def test_history_tells_who_did_what(shell: Shell, name: str) -> None:
 
 @pytest.mark.parametrize("written", ["hdl:1839/p%41q", "hdl:1839/q?info", "hdl:1839/a?d#e"])
 def test_a_resolver_is_asked_for_the_very_name(
-    shell: Shell, letter: Path, page: Path, resolver: str, written: str
+    shell: Shell, letter: Path, page: Path, forked_resolver: str, written: str
 ) -> None:
     """Whatever of it would mean something else in a URL (`%41` is an `A`, `?info` a question)."""
     for name, file in ((written, letter), ("hdl:1839/pAq", page), ("hdl:1839/q", page)):
         shell.run("bind", "--register", name, "https://a.example/")
         shell.run("commit", name, str(file))
-    assert shell.run("get", written, "--resolver", resolver).stdout_bytes == letter.read_bytes()
+    got = shell.run("get", written, "--resolver", forked_resolver)
+    assert got.stdout_bytes == letter.read_bytes()
 
 
 # sets  # ruling: pdi-patterns-everywhere
