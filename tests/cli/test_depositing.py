@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import csv
 import json
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Shell
 from tests.conftest import SERIES
+
+from perdure.cli import exits
 
 SERIES_OPTION = ("--series", SERIES)
 
@@ -100,6 +105,23 @@ def test_a_file_waits_until_its_row_in_the_inventory_is_mended(shell: Shell, sou
     shell.run("deposit", "source", "--metadata", "bad.csv", "--listed-only", "--receipt", "r.csv")
     name = next(row["identifier"] for row in read_rows(Path("r.csv")) if row["file"] == "a.txt")
     assert "A letter. (1997, February 28)." in shell.run("cite", name).stdout
+
+
+def test_a_directory_is_watched_until_someone_interrupts(shell: Shell, place: Path) -> None:
+    (place / "inbox").mkdir()
+    (place / "inbox" / "early.txt").write_text("early")
+    words = ["-C", str(shell.root), "deposit", "inbox", "--watch", "--settle", "0", "--json"]
+    command = [sys.executable, "-m", "perdure.cli", *words]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        early = json.loads(process.stdout.readline())
+        (place / "inbox" / "late.txt").write_text("late")
+        late = json.loads(process.stdout.readline())
+        process.send_signal(signal.SIGINT)
+    for told, text in ((early, "early"), (late, "late")):
+        assert (told["file"], told["status"]) == (f"{text}.txt", "minted")
+        assert shell.run("get", told["identifier"]).stdout == text
+    assert process.returncode == exits.INTERRUPTED
 
 
 @pytest.mark.parametrize(
