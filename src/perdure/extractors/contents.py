@@ -88,7 +88,7 @@ def _list_members_of_zip(source: Source) -> Iterator[ContentEntry]:
         try:
             with zipfile.ZipFile(file) as archive:
                 for one in archive.infolist():
-                    yield ContentEntry(name=_shorten(one.filename), size=one.file_size)
+                    yield ContentEntry(name=_shorten_name(one.filename), size=one.file_size)
         except ZIP_FAULTS as error:
             raise source.quote_decoder("zipfile", error) from None
 
@@ -101,7 +101,9 @@ def _list_members_of_tar(source: Source) -> Iterator[ContentEntry]:
                     span = (one.offset_data, one.offset_data + one.size)
                     is_stored = one.isreg() and not one.issparse() and one.size > 0
                     yield ContentEntry(
-                        name=_shorten(one.name), size=one.size, span=span if is_stored else None
+                        name=_shorten_name(one.name),
+                        size=one.size,
+                        span=span if is_stored else None,
                     )
         except (tarfile.TarError, EOFError, ValueError, OSError) as error:
             raise source.quote_decoder("tarfile", error) from None
@@ -115,7 +117,9 @@ def _list_records(source: Source) -> Iterator[ContentEntry]:
     for (start, fields), (stop, _) in pairwise([*marks, (source.length, {})]):
         name = fields.get("WARC-Target-URI") or fields.get("WARC-Filename") or ""
         kind = f"{fields.get('WARC-Type', '')} {fields.get('WARC-Date', '')}".strip()
-        yield ContentEntry(name=_shorten(name), kind=kind, size=stop - start, span=(start, stop))
+        yield ContentEntry(
+            name=_shorten_name(name), kind=kind, size=stop - start, span=(start, stop)
+        )
 
 
 def _list_mails(source: Source) -> Iterator[ContentEntry]:
@@ -141,7 +145,7 @@ def _list_bodies(source: Source) -> Iterator[ContentEntry]:
         content = body.get_payload(decode=True)
         size = len(content) if isinstance(content, bytes) else None
         yield ContentEntry(
-            name=_shorten(body.get_filename() or ""), kind=body.get_content_type(), size=size
+            name=_shorten_name(body.get_filename() or ""), kind=body.get_content_type(), size=size
         )
 
 
@@ -150,10 +154,10 @@ def _read_field(header: Message[str, str], name: str) -> str:
     text = str(header.get(name, ""))
     with contextlib.suppress(ValueError, LookupError):
         text = str(make_header(decode_header(text)))
-    return _shorten(text)
+    return _shorten_name(text)
 
 
-def _shorten(text: str) -> str:
+def _shorten_name(text: str) -> str:
     """Return a name for a page: short, and only characters that UTF-8 can write."""
     return text[:_LONGEST].encode("utf-8", "replace").decode()
 

@@ -58,7 +58,7 @@ def name_element(field: str, *, is_list: bool = False) -> str:
 def _list_fields(kind: type) -> tuple[_Field, ...]:
     found: list[_Field] = []
     for one in msgspec.structs.fields(kind):
-        inner, is_list = _simplify(one.type)
+        inner, is_list = _simplify_type(one.type)
         default = None if one.required else one.default
         if default is msgspec.NODEFAULT:
             default = one.default_factory()
@@ -67,10 +67,10 @@ def _list_fields(kind: type) -> tuple[_Field, ...]:
     return tuple(found)
 
 
-def _simplify(kind: Any) -> tuple[Any, bool]:
+def _simplify_type(kind: Any) -> tuple[Any, bool]:
     """Return the type of one value, and whether there are several."""
     if typing.get_origin(kind) is tuple:
-        return _simplify(typing.get_args(kind)[0])[0], True
+        return _simplify_type(typing.get_args(kind)[0])[0], True
     if isinstance(kind, types.UnionType) or typing.get_origin(kind) is typing.Union:
         (kind,) = (one for one in typing.get_args(kind) if one is not type(None))
     return kind, False

@@ -69,7 +69,7 @@ class PublicFormat(_Public, frozen=True, kw_only=True):
     erased: str = ""
     """When they were erased."""
     erasures: tuple[PublicErasure, ...] = ()
-    """The stretches that were erased; all bytes, if there are none."""
+    """The stretches that were erased. If it is empty, all bytes were erased."""
     original: str = ""
     """The SHA-512 before the erasure."""
 

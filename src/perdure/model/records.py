@@ -113,7 +113,7 @@ class Representation(StoredValue, frozen=True, kw_only=True):
     erased: str = ""
     """The time when its bytes were erased. Its digest is that of the remaining bytes."""
     blanks: tuple[Blank, ...] = ()
-    """The stretches that were erased; all bytes, if there are none."""
+    """The stretches that were erased. If it is empty, all bytes were erased."""
     original: str = ""
     """The SHA-512 before the erasure, if it was kept on purpose."""
 

@@ -48,7 +48,7 @@ class Erasure(msgspec.Struct, frozen=True, kw_only=True):
     digests: Mapping[tuple[int, str], str]
     """The SHA-512 of the remaining bytes, by version and format."""
     blanks: tuple[Blank, ...] = ()
-    """The erased stretches; all bytes, if there are none."""
+    """The erased stretches. If it is empty, all bytes were erased."""
     keep_digest: bool = False
     silent: bool = False
     """Descriptions of the erased versions go, too."""

@@ -272,7 +272,7 @@ def _tell_list(
         if befores.get(one) == afters.get(one):
             continue
         change = "added" if one not in befores else "removed" if one not in afters else "changed"
-        yield TellingDifference(kind=f"{member}-{change}", name=_shorten(str(one)))
+        yield TellingDifference(kind=f"{member}-{change}", name=_shorten_text(str(one)))
 
 
 def _tell_description(before: Record, after: Record) -> Iterator[TellingDifference]:
@@ -296,8 +296,8 @@ def _list_statements(record: Record) -> dict[str, str]:
         *facts.list_facts(about),
         ("Description", [one.value for one in about.descriptions]),
     ]
-    return {name: _shorten("; ".join(values)) for name, values in rows if values}
+    return {name: _shorten_text("; ".join(values)) for name, values in rows if values}
 
 
-def _shorten(text: str) -> str:
+def _shorten_text(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

@@ -93,9 +93,9 @@ class _MapReading:
                 self._into = field
                 self._texts[field] = ""
             case [one] if one == f"{SYNC} md":
-                self.said = _shorten(attributes)
+                self.said = _shorten_attributes(attributes)
             case [_, one] if one == f"{SYNC} md":
-                self._about = _shorten(attributes)
+                self._about = _shorten_attributes(attributes)
 
     def add_text(self, text: str) -> None:
         if self._into:
@@ -114,5 +114,5 @@ class _MapReading:
         self._path.pop()
 
 
-def _shorten(attributes: dict[str, str]) -> dict[str, str]:
+def _shorten_attributes(attributes: dict[str, str]) -> dict[str, str]:
     return {name: value[:_LONGEST_TEXT] for name, value in attributes.items() if " " not in name}

@@ -44,7 +44,7 @@ def make_ranking(fields: Sequence[str]) -> Callable[..., float]:
     def rank_document(found: FoundRow, *_: object) -> float:
         length = found.column_size()
         return sum(
-            saturate(_weigh_word(found, number, weights), length)
+            saturate_frequency(_weigh_word(found, number, weights), length)
             for number in range(found.phrase_count)
         )
 
@@ -59,14 +59,14 @@ def _weigh_word(found: FoundRow, number: int, weights: Sequence[float]) -> float
     )
 
 
-def saturate(frequency: float, length: int) -> float:
+def saturate_frequency(frequency: float, length: int) -> float:
     """The share of one word in the rank of a document with this many words.
 
     Each further occurrence counts less, and less in a long document.
 
-    >>> [round(saturate(times, 1000), 2) for times in (0, 1, 2, 10)]
+    >>> [round(saturate_frequency(times, 1000), 2) for times in (0, 1, 2, 10)]
     [0.0, 1.0, 1.38, 1.96]
-    >>> saturate(1, 100) > saturate(1, 1000) > saturate(1, 10_000)
+    >>> saturate_frequency(1, 100) > saturate_frequency(1, 1000) > saturate_frequency(1, 10_000)
     True
     """
     return frequency * (_K1 + 1) / (frequency + _K1 * (1 - _B + _B * length / _MEAN_LENGTH))

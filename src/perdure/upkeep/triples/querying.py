@@ -126,7 +126,7 @@ def answer_query(
     ox = load_pyoxigraph()
     with index.open_store() as store:
         try:
-            found = _evaluate(store, query, _list_open(registry, index, reader), dataset)
+            found = _evaluate_query(store, query, _list_open(registry, index, reader), dataset)
             is_table = not isinstance(found, ox.QueryTriples)
             form = _choose_form(forms, is_table=is_table)
             if form.name == "csv" and isinstance(found, ox.QuerySolutions):
@@ -175,7 +175,7 @@ def _list_open(registry: Registry, index: TripleIndex, reader: Reader) -> list[s
     return graphs
 
 
-def _evaluate(store: Any, query: str, readable: list[str] | None, dataset: Dataset) -> Any:
+def _evaluate_query(store: Any, query: str, readable: list[str] | None, dataset: Dataset) -> Any:
     """Evaluate a query over the graphs that it or a request names, as far as they are readable."""
     make = load_pyoxigraph().NamedNode
     if dataset.is_stated:
