@@ -28,6 +28,7 @@ from perdure.model.records import (
     Version,
 )
 from perdure.server.resource.facts import (
+    Facts,
     list_abstracts,
     list_changed_content,
     list_facts,
@@ -60,8 +61,12 @@ ABOUT = About(
 )
 
 
+def list_texts(facts: Facts) -> list[tuple[str, list[str]]]:
+    return [(name, [one.text for one in values]) for name, values in facts]
+
+
 def test_every_statement_is_under_its_name() -> None:
-    assert list_facts(ABOUT) == [
+    assert list_texts(list_facts(ABOUT)) == [
         ("Creator", ["Doe, Jane", "Ada Lovelace"]),
         ("Contributor", ["A helper"]),
         ("Publisher", ["P"]),
@@ -81,6 +86,48 @@ def test_every_statement_is_under_its_name() -> None:
     assert name_agent("", "Ada", "") == "Ada"
 
 
+def test_codes_and_licences_lead_to_their_addresses() -> None:
+    """The addresses are those that orcid.org, ror.org, doi.org and creativecommons.org publish."""
+    orcid = "https://orcid.org/0000-0002-1825-0097"
+    ada = Agent(
+        name="Carberry, Josiah",
+        codes=(
+            Code(value="0000-0002-1825-0097", scheme="ORCID"),
+            Code(value=orcid, scheme="ORCID"),
+            Code(value="x", scheme="local"),
+        ),
+    )
+    about = About(
+        creators=(ada,),
+        publisher=Publisher(name="CERN", code=Code(value="https://ror.org/01ggx4157")),
+        rights=(
+            Rights(value="https://creativecommons.org/licenses/by/4.0/"),
+            Rights(value="Free", uri="https://creativecommons.org/publicdomain/zero/1.0/"),
+            Rights(value="javascript:alert(1)", uri="javascript:alert(1)"),
+            Rights(code="MIT"),
+        ),
+        codes=(Code(value="10.1000/182", scheme="DOI"),),
+        relations=(Relation(relation="Cites", value='https://b.example/ "x', scheme="URL"),),
+        fundings=(Funding(funder="F", award="3", award_uri="https://f.example/3"),),
+    )
+    found = dict(list_facts(about))
+    (creator,) = found["Creator"]
+    assert creator.codes == (("ORCID 0000-0002-1825-0097", orcid),) * 2
+    assert found["Publisher"][0].codes == (("ROR 01ggx4157", "https://ror.org/01ggx4157"),)
+    assert [(one.href, one.badge) for one in found["Rights"]] == [
+        ("https://creativecommons.org/licenses/by/4.0/", "CC BY 4.0"),
+        ("https://creativecommons.org/publicdomain/zero/1.0/", "CC0 1.0"),
+        ("", ""),
+        ("", "MIT"),
+    ]
+    hrefs = [found[name][0].href for name in ("Also known as", "Related", "Funding")]
+    assert hrefs == [
+        "https://doi.org/10.1000/182",
+        "https://b.example/%20%22x",
+        "https://f.example/3",
+    ]
+
+
 def test_a_level_shows_what_was_said_of_it_alone() -> None:
     name = parse("pdi://oma.eop.gov.us/1997/09/01/1")
     titled = About(titles=(DescriptionText(value="The whole"),))
@@ -89,7 +136,7 @@ def test_a_level_shows_what_was_said_of_it_alone() -> None:
         about=titled, narrower=(NarrowDescription(version=2, format="text", about=narrow),)
     )
     shown = list_levels(name, record, Level(version=2, format="text"))
-    assert [(one.level, one.facts, one.is_this) for one in shown.seen] == [
+    assert [(one.level, list_texts(one.facts), one.is_this) for one in shown.seen] == [
         (Level(), [("Title", ["The whole"])], False),
         (
             Level(version=2, format="text"),

@@ -623,10 +623,11 @@ def test_a_page_says_which_level_says_what(site: Deployment) -> None:
         "Version 2 in the format html (this name)",
         "Other levels with a description",
     }
-    for link in page(site.get(f"/{whole}?landing")).findall(
-        ".//section[@aria-labelledby='levels']//a"
-    ):
-        assert site.get(str(link.get("href"))).status == 200
+    links = page(site.get(f"/{whole}?landing")).findall(".//section[@aria-labelledby='levels']//a")
+    addresses = [str(one.get("href")) for one in links]
+    assert "https://orcid.org/0000-0002-1825-0097" in addresses
+    for address in addresses:
+        assert address.startswith("https://") or site.get(address).status == 200
 
 
 def test_a_page_lists_no_more_levels_than_a_reader_can_use(site: Deployment) -> None:

@@ -10,12 +10,15 @@ What must stay true: the values come from a record as readers may see it; nothin
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from urllib.parse import quote
 
 import msgspec
 
 from perdure.ids import Identifier
-from perdure.model.about import About
+from perdure.metadata.homes import add_home, find_home, find_type
+from perdure.model.about import About, Agent, Code, Funding, Relation, Rights
 from perdure.model.records import WHOLE_RESOURCE, Level, LocationDrift, Record
 from perdure.policy.levels import (
     describe_own,
@@ -33,8 +36,26 @@ from perdure.upkeep.linkcheck.verdict import LinkFinding, LinkVerdict
 
 MOST_LEVELS = 100
 """Levels that the page lists as links; the record has all."""
+_WEB = ("http://", "https://")
+_SAFE = ":/?#[]@!$&'()*+,;=%~"
+_LICENCE = re.compile(
+    r"https?://creativecommons\.org/(?:licenses|publicdomain)/([a-z-]+)/(\d\.\d)(?=/|\Z)"
+)
 
-Facts = list[tuple[str, list[str]]]
+
+class FactValue(msgspec.Struct, frozen=True, kw_only=True):
+    """A value of a statement."""
+
+    text: str
+    href: str = ""
+    """The address of what the text names; empty if it has none."""
+    codes: tuple[tuple[str, str], ...] = ()
+    """Identifiers of a person or an organisation, with their addresses."""
+    badge: str = ""
+    """The short name of a licence."""
+
+
+Facts = list[tuple[str, list[FactValue]]]
 """Statements, each a name and its values."""
 
 
@@ -70,25 +91,92 @@ class ChangedContent(msgspec.Struct, frozen=True, kw_only=True):
 
 def list_facts(about: About) -> Facts:
     """List the statements of a description, without its titles and its abstract."""
+    publisher = about.publisher
     rows = [
-        ("Creator", [name_agent(one.name, one.given, one.family) for one in about.creators]),
-        (
-            "Contributor",
-            [name_agent(one.name, one.given, one.family) for one in about.contributors],
-        ),
-        ("Publisher", [about.publisher.name] if about.publisher else []),
-        ("Year", [about.year] if about.year else []),
-        ("Date", [f"{one.value} ({one.kind.lower()})" for one in about.dates]),
-        ("Kind", [one for one in (about.resource_type, about.resource_kind) if one]),
-        ("Language", [about.language] if about.language else []),
-        ("Subject", [one.value for one in about.subjects]),
-        ("Edition", [one for one in (about.version, about.edition) if one]),
-        ("Rights", [one.value or one.uri for one in about.rights]),
-        ("Also known as", [f"{one.value} ({one.scheme})" for one in about.codes]),
-        ("Related", [f"{one.relation}: {one.value}" for one in about.relations]),
-        ("Funding", [" ".join((one.funder, one.award)).strip() for one in about.fundings]),
+        ("Creator", [_show_agent(one) for one in about.creators]),
+        ("Contributor", [_show_agent(one) for one in about.contributors]),
+        ("Publisher", [_show_named(publisher.name, publisher.code)] if publisher else []),
+        ("Year", _show_texts(about.year)),
+        ("Date", _show_texts(*(f"{one.value} ({one.kind.lower()})" for one in about.dates))),
+        ("Kind", _show_texts(about.resource_type, about.resource_kind)),
+        ("Language", _show_texts(about.language)),
+        ("Subject", _show_texts(*(one.value for one in about.subjects))),
+        ("Edition", _show_texts(about.version, about.edition)),
+        ("Rights", [_show_rights(one) for one in about.rights]),
+        ("Also known as", [_show_code(one) for one in about.codes]),
+        ("Related", [_show_relation(one) for one in about.relations]),
+        ("Funding", [_show_funding(one) for one in about.fundings]),
     ]
     return [(name, values) for name, values in rows if values]
+
+
+def _show_texts(*texts: str) -> list[FactValue]:
+    return [FactValue(text=one) for one in texts if one]
+
+
+def _show_agent(agent: Agent) -> FactValue:
+    codes = tuple(filter(None, map(_link_code, agent.codes)))
+    return FactValue(text=name_agent(agent.name, agent.given, agent.family), codes=codes)
+
+
+def _show_named(name: str, code: Code | None) -> FactValue:
+    link = _link_code(code) if code is not None else None
+    return FactValue(text=name, codes=(link,) if link else ())
+
+
+def _show_rights(rights: Rights) -> FactValue:
+    href = _find_address(rights.uri or rights.value)
+    badge = name_licence(href) or rights.code
+    return FactValue(text=rights.value or rights.uri or badge, href=href, badge=badge)
+
+
+def _show_code(code: Code) -> FactValue:
+    return FactValue(
+        text=f"{code.value} ({code.scheme})", href=_find_address(code.value, code.scheme)
+    )
+
+
+def _show_relation(one: Relation) -> FactValue:
+    return FactValue(text=f"{one.relation}: {one.value}", href=_find_address(one.value, one.scheme))
+
+
+def _show_funding(one: Funding) -> FactValue:
+    text = " ".join((one.funder, one.award)).strip()
+    value = _show_named(text, one.code)
+    return msgspec.structs.replace(value, href=_find_address(one.award_uri))
+
+
+def _link_code(code: Code) -> tuple[str, str] | None:
+    """Return the text and the address of a code, or None if it has no address."""
+    href = _find_address(code.value, code.scheme)
+    if not href:
+        return None
+    scheme = code.scheme or find_type(href)
+    number = href.removeprefix(find_home(scheme)) if find_home(scheme) else href
+    return f"{scheme} {number}", href
+
+
+def _find_address(value: str, scheme: str = "") -> str:
+    """Return the web address of a code, or an empty text."""
+    address = value if value.startswith(_WEB) else add_home(value, scheme)
+    return quote(address, safe=_SAFE) if address.startswith(_WEB) else ""
+
+
+def name_licence(address: str) -> str:
+    """Return the short name of a Creative Commons licence or mark, or an empty text.
+
+    >>> name_licence("https://creativecommons.org/licenses/by-sa/4.0/deed.de")
+    'CC BY-SA 4.0'
+    >>> name_licence("http://creativecommons.org/publicdomain/zero/1.0/")
+    'CC0 1.0'
+    """
+    found = _LICENCE.match(address)
+    if found is None:
+        return ""
+    kind, version = found.groups()
+    return {"zero": f"CC0 {version}", "mark": f"PDM {version}"}.get(
+        kind, f"CC {kind.upper()} {version}"
+    )
 
 
 def name_agent(name: str, given: str, family: str) -> str:
@@ -131,12 +219,16 @@ def find_inherited(identifier: Identifier, record: Record, level: Level) -> Show
 
 def _show_level(identifier: Identifier, record: Record, level: Level, page: Level) -> ShownLevel:
     about = describe_own(record, level)
-    titles = [("Title", [one.value for one in about.titles])] if about.titles else []
-    texts = [one.value for one in about.descriptions]
+    titles = [("Title", _show_texts(*(one.value for one in about.titles)))]
+    texts = [("Description", _show_texts(*(one.value for one in about.descriptions)))]
     return msgspec.structs.replace(
         _name_level(identifier, level),
         is_this=is_same_level(level, page),
-        facts=[*titles, *list_facts(about), *([("Description", texts)] if texts else [])],
+        facts=[
+            *(titles if about.titles else ()),
+            *list_facts(about),
+            *(texts if texts[0][1] else ()),
+        ],
     )
 
 

@@ -293,7 +293,7 @@ def _list_statements(record: Record) -> dict[str, str]:
     about = describe_level(record, WHOLE_RESOURCE)
     rows = [
         ("Title", [one.value for one in about.titles]),
-        *facts.list_facts(about),
+        *((name, [one.text for one in some]) for name, some in facts.list_facts(about)),
         ("Description", [one.value for one in about.descriptions]),
     ]
     return {name: _shorten_text("; ".join(values)) for name, values in rows if values}
