@@ -45,6 +45,7 @@ NAMES = (
     "fingerprints",
     "declared",
     "searching",
+    "pages",
 )
 
 
