@@ -69,7 +69,7 @@ def test_the_lists_lead_to_one_another(site: Deployment, names: dict[str, str]) 
     (capabilities,) = list_addresses(source)
     root = read(site, capabilities.removeprefix(site.base))
     kinds = [one.find(f"{RS}md").get("capability") for one in root.iter(f"{MAP}url")]
-    assert kinds == ["resourcelist", "changelist"]
+    assert kinds == ["resourcelist", "changelist", "resourcedump", "changedump"]
     for kind, there in zip(kinds, list_addresses(root), strict=True):
         listed = read(site, there.removeprefix(site.base))
         assert listed.find(f"{RS}md").get("capability") == kind

@@ -8,6 +8,7 @@ from perdure.errors.root import FaultQuoted, IdentifierQuoted, UrlQuoted, count_
 from perdure.errors.unavailable import Unavailable
 
 _PAGE = "docs/how-to/harvest.md"
+_SYNC = "docs/reference/harvesting.md"
 _RESUMED = "repeat the command: it goes on where this one stopped"
 
 
@@ -127,3 +128,36 @@ class HarvestedTwice(IdentifierQuoted, InvalidRequest):
     @property
     def reason(self) -> str:
         return f"the record {quote(self.first)} of this repository has this name already"
+
+
+class DumpStretchTooLong(InvalidRequest):
+    """A package of documents is asked for that has too many records."""
+
+    most: int
+    what = "this package"
+    mend = "ask for the packages that the dump lists"
+    rule = _SYNC
+
+    @property
+    def reason(self) -> str:
+        return f"it has more than {count_things(self.most, 'record', grouped=True)}"
+
+
+class DumpTimeMalformed(InvalidRequest):
+    """The time of a package of changes is not a time."""
+
+    parameter: str
+    text: str
+    reason = "it must be a time such as 2026-11-28T12:00:00Z"
+    rule = _SYNC
+
+    @property
+    def what(self) -> str:
+        return f"{self.parameter} {quote(self.text)}"
+
+
+class PackageOutdated(Conflict):
+    """A document was withdrawn, erased or closed while a package with it was sent."""
+
+    reason = "it changed while the package was sent"
+    mend = "fetch the package again"

@@ -234,6 +234,12 @@ class Harvest:
                     found.append(HarvestedRecord(row.name, row.record.at, resolved))
         return found
 
+    def has_more(self, low: str, end: str, *, than: int) -> bool:
+        """Return True if there are more records with low <= key < end than a number."""
+        lines = self._records.scan_lines(low, end, limit=than + 1)
+        rows = self._records.scan_records(low, end, limit=than + 1) if lines is None else lines
+        return len(rows) > than
+
     def list_runs(self, size: int, most: int) -> tuple[str, ...]:
         """Return the first key of each run of about `size` records, in order; at most `most`.
 

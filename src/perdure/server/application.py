@@ -31,6 +31,10 @@ A request is about a page of the server or about an identifier; identifiers have
     GET HEAD  /resourcesync/capabilitylist.xml                  sitemaps.show_capabilities
     GET HEAD  /resourcesync/resourcelist.xml                    sitemaps.show_resources
     GET HEAD  /resourcesync/changelist.xml                      sitemaps.show_changes
+    GET HEAD  /resourcesync/resourcedump.xml                    sync_dumps.show_dump
+    GET HEAD  /resourcesync/documents.zip?first=<name>          sync_dumps.send_documents
+    GET HEAD  /resourcesync/changedump.xml                      sync_dumps.show_change_dump
+    GET HEAD  /resourcesync/changes.zip?from=<time>             sync_dumps.send_changes
     GET HEAD  /oai?verb=<verb>                                  harvesting.answer_harvester
     GET HEAD  /oai/perdure.xsd                                  harvesting.show_schema
     POST      /oai                                              harvesting.answer_harvester

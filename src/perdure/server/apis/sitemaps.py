@@ -7,6 +7,8 @@
     /resourcesync/resourcelist.xml        all documents that are held here, with their digests
     /resourcesync/changelist.xml          the latest changes, the deletions among them
 
+`perdure.server.apis.sync_dumps` has the same documents in packages.
+
 How it works: a sitemap has at most 50,000 addresses, so long lists are an index of parts. A part is
 a run of neighbouring records, which begins at the key `from`. The beginnings of the runs are found
 by one walk over the keys and kept for a while: new records make a run longer, never wrong, because
@@ -19,18 +21,17 @@ list says only that it is gone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from http import HTTPStatus
-from urllib.parse import quote
 
 from perdure.errors.requests import MalformedNumber
-from perdure.formats.xml_characters import replace_not_xml
-from perdure.metadata.xml_text import DECLARATION, write_attributes, write_element
 from perdure.model.queries import Choices, Want
 from perdure.model.timestamps import format_timestamp
 from perdure.policy.naming import qualify_identifier
 from perdure.reading.harvest import HarvestedRecord
+from perdure.reading.public_documents import PublicDocument, list_documents
 from perdure.reading.targets import append_question, spell_path
+from perdure.server.apis.sync_xml import make_xml, write_entry, write_ln, write_md, write_part
 from perdure.server.common.answers import Answer, make_answer
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
@@ -39,14 +40,12 @@ ROBOTS, SITEMAP = "/robots.txt", "/sitemap.xml"
 SOURCE = "/.well-known/resourcesync"
 CAPABILITIES = "/resourcesync/capabilitylist.xml"
 RESOURCES, CHANGES = "/resourcesync/resourcelist.xml", "/resourcesync/changelist.xml"
-XML = "application/xml"
+DUMP, CHANGE_DUMP = "/resourcesync/resourcedump.xml", "/resourcesync/changedump.xml"
 RUN = 5_000
 """Records of one part. A record with many versions and formats has several addresses."""
 MOST_RUNS = 50_000
 MOST_CHANGED = 2_000
 """Records of the change list."""
-_MAP = "http://www.sitemaps.org/schemas/sitemap/0.9"
-_SYNC = "http://www.openarchives.org/rs/terms/"
 _DAY = (b"cache-control", b"public, max-age=86400")
 _NOT_CRAWLED = ("/oai", "/changes", "/cdx", "/api/", "/iiif/", "/replay/", "/search?", "/metrics")
 """Interfaces for programs, and pages without end. Crawlers find all documents by the sitemap."""
@@ -83,14 +82,16 @@ async def show_capabilities(service: Service, request: Request) -> Answer:
     """Answer with the capabilities of ResourceSync, or with the address of their list."""
     base = request.base_url
     if request.target.text == SOURCE.removeprefix("/"):
-        rows = [_write_entry(base + CAPABILITIES, "", capability="capabilitylist")]
-        return _make_xml(service, "urlset", _write_md(capability="description"), rows)
-    up = _write_ln(rel="up", href=base + SOURCE)
+        rows = [write_entry(base + CAPABILITIES, "", capability="capabilitylist")]
+        return make_xml(service, "urlset", write_md(capability="description"), rows)
+    up = write_ln(rel="up", href=base + SOURCE)
     rows = [
-        _write_entry(base + RESOURCES, "", capability="resourcelist"),
-        _write_entry(base + CHANGES, "", capability="changelist"),
+        write_entry(base + RESOURCES, "", capability="resourcelist"),
+        write_entry(base + CHANGES, "", capability="changelist"),
+        write_entry(base + DUMP, "", capability="resourcedump"),
+        write_entry(base + CHANGE_DUMP, "", capability="changedump"),
     ]
-    return _make_xml(service, "urlset", up + _write_md(capability="capabilitylist"), rows)
+    return make_xml(service, "urlset", up + write_md(capability="capabilitylist"), rows)
 
 
 async def _answer(
@@ -104,7 +105,7 @@ async def _answer(
 # -----
 
 
-def _read_run(request: Request) -> int | None:
+def read_run(request: Request) -> int | None:
     """Return the number of the requested part, or None. Raises InvalidRequest."""
     asked = request.parameters
     text = asked.get("part")
@@ -115,7 +116,7 @@ def _read_run(request: Request) -> int | None:
     return int(text)
 
 
-def _list_run(service: Service, number: int | None) -> Iterator[HarvestedRecord]:
+def list_run(service: Service, number: int | None) -> Iterator[HarvestedRecord]:
     """Yield the records of a part; all records if they are one part."""
     runs = _find_runs(service)
     at = (number or 1) - 1
@@ -125,120 +126,104 @@ def _list_run(service: Service, number: int | None) -> Iterator[HarvestedRecord]
     yield from service.registry.harvest.list_range(runs[at], end, limit=2 * RUN)
 
 
-def _write_index(service: Service, request: Request, path: str, head: str) -> Answer:
+def has_parts(service: Service) -> bool:
+    """Return True if a list of all records has several parts."""
+    return len(_find_runs(service)) > 1
+
+
+def write_up(request: Request) -> str:
+    """Write the link from a list to the list of capabilities."""
+    return write_ln(rel="up", href=request.base_url + CAPABILITIES)
+
+
+def write_index(service: Service, request: Request, path: str, head: str) -> Answer:
+    """Write the index of a list that has several parts."""
     runs = _find_runs(service)
     rows = [
-        f"<sitemap>{write_element('loc', f'{request.base_url}{path}?part={number}')}</sitemap>\n"
-        for number in range(1, len(runs) + 1)
+        write_part(f"{request.base_url}{path}?part={number}") for number in range(1, len(runs) + 1)
     ]
-    return _make_xml(service, "sitemapindex", head, rows)
+    return make_xml(service, "sitemapindex", head, rows)
 
 
 def _write_sitemap(service: Service, request: Request) -> Answer:
-    number = _read_run(request)
-    if number is None and len(_find_runs(service)) > 1:
-        return _write_index(service, request, SITEMAP, "")
+    number = read_run(request)
+    if number is None and has_parts(service):
+        return write_index(service, request, SITEMAP, "")
     rows = (
-        _write_entry(
+        write_entry(
             append_question(f"{request.base_url}/{spell_path(one.identifier)}", "landing"), one.at
         )
-        for one in _list_run(service, number)
+        for one in list_run(service, number)
     )
-    return _make_xml(service, "urlset", "", rows)
+    return make_xml(service, "urlset", "", rows)
 
 
 def _write_resources(service: Service, request: Request) -> Answer:
-    up = _write_ln(rel="up", href=request.base_url + CAPABILITIES)
-    head = up + _write_md(capability="resourcelist", at=format_timestamp(service.registry.clock()))
-    number = _read_run(request)
-    if number is None and len(_find_runs(service)) > 1:
-        return _write_index(service, request, RESOURCES, head)
+    now = format_timestamp(service.registry.clock())
+    head = write_up(request) + write_md(capability="resourcelist", at=now)
+    number = read_run(request)
+    if number is None and has_parts(service):
+        return write_index(service, request, RESOURCES, head)
     if number is not None:
-        head = _write_ln(rel="index", href=request.base_url + RESOURCES) + head
+        head = write_ln(rel="index", href=request.base_url + RESOURCES) + head
     rows = (
-        row for one in _list_run(service, number) for row in _write_held(request, one, change="")
+        write_document_entry(request, document)
+        for one in list_run(service, number)
+        for document in list_documents(service.registry.reading, one)
     )
-    return _make_xml(service, "urlset", head, rows)
+    return make_xml(service, "urlset", head, rows)
 
 
 def _write_changes(service: Service, request: Request) -> Answer:
     """List the documents of the records that changed last, the oldest change first."""
+    since, latest = list_changed_records(service)
+    head = write_up(request) + write_md(capability="changelist", **{"from": since})
+    rows = [row for one in latest for row in _list_changed(service, request, one)]
+    return make_xml(service, "urlset", head, rows)
+
+
+def list_changed_records(service: Service) -> tuple[str, list[HarvestedRecord]]:
+    """Return a time, and the records that changed since, the oldest change first."""
     harvest = service.registry.harvest
-    latest = harvest.list_latest(None, limit=MOST_CHANGED)
-    earliest = harvest.find_earliest() or format_timestamp(service.registry.clock())
-    since = latest[-1].at if len(latest) == MOST_CHANGED else earliest
-    up = _write_ln(rel="up", href=request.base_url + CAPABILITIES)
-    head = up + _write_md(capability="changelist", **{"from": since})
-    rows = [
-        row
-        for one in reversed(latest)
-        if len(latest) < MOST_CHANGED or one.at > since  # of that second, some may be missing
-        for row in _list_changed(service, request, one)
-    ]
-    return _make_xml(service, "urlset", head, rows)
+    latest = harvest.list_latest(None, limit=MOST_CHANGED)[::-1]
+    if len(latest) < MOST_CHANGED:
+        return harvest.find_earliest() or format_timestamp(service.registry.clock()), latest
+    since = latest[0].at
+    return since, [one for one in latest if one.at > since]  # of that second, some may be missing
 
 
 def _list_changed(service: Service, request: Request, one: HarvestedRecord) -> Iterator[str]:
-    if one.resolved is not None:
-        yield from _write_held(request, one, change="updated")
-        return
-    record = service.registry.records.find_record(one.identifier.key)
-    for version in record.versions if record is not None else ():
-        for held in version.representations:
-            name = qualify_identifier(one.identifier, version.number, held.format)
-            address = f"{request.base_url}/{spell_path(name)}"
-            yield _write_entry(address, one.at, change="deleted", datetime=one.at)
+    yield from write_deleted(service, request, one)
+    for document in list_documents(service.registry.reading, one):
+        yield write_document_entry(request, document, **describe_change(one, document))
 
 
-def _write_held(request: Request, one: HarvestedRecord, change: str) -> Iterator[str]:
-    """Write an entry for each document of a record that is held here, in each version."""
-    resolved = one.resolved
-    if resolved is None or resolved.record is None:
+def describe_change(record: HarvestedRecord, document: PublicDocument) -> dict[str, str]:
+    """Return what a list of changes says of a document: it is new, or was there before."""
+    change = "created" if document.at == record.at else "updated"
+    return {"change": change, "datetime": document.at}
+
+
+def write_deleted(service: Service, request: Request, one: HarvestedRecord) -> Iterator[str]:
+    """Write an entry for each document of a record that was withdrawn."""
+    shown = one.resolved.record if one.resolved is not None else None
+    if one.resolved is None:
+        shown = service.registry.records.find_record(one.identifier.key)
+    elif shown is None or not isinstance(one.resolved.choose(Want.LOCATIONS), Choices):
         return
-    step = resolved.choose(Want.LOCATIONS)
-    if not isinstance(step, Choices):
-        return
-    for version in resolved.record.versions:
-        if version.tombstone is not None and not change:
+    for version in shown.versions if shown is not None else ():
+        if one.resolved is not None and version.tombstone is None:
             continue
+        at = version.tombstone.at if one.resolved is not None and version.tombstone else one.at
         for held in version.representations:
             name = qualify_identifier(one.identifier, version.number, held.format)
             address = f"{request.base_url}/{spell_path(name)}"
-            if version.tombstone is not None:
-                at = version.tombstone.at
-                yield _write_entry(address, at, change="deleted", datetime=at)
-                continue
-            at = held.at or version.at
-            said = {"hash": f"sha-512:{held.sha512}", "length": str(held.length)}
-            said["type"] = held.media_type
-            if change:
-                said = {"change": "created" if at == one.at else change, "datetime": at} | said
-            yield _write_entry(address, at, **said)
+            yield write_entry(address, at, change="deleted", datetime=at)
 
 
-# xml
-# ---
-
-
-def _make_xml(service: Service, root: str, head: str, rows: Iterable[str]) -> Answer:
-    start = f'{DECLARATION}<{root} xmlns="{_MAP}" xmlns:rs="{_SYNC}">\n'
-    body = "".join((start, head, *rows, f"</{root}>\n")).encode()
-    fresh = (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds)
-    return make_answer(HTTPStatus.OK, XML, body, fresh)
-
-
-def _write_entry(address: str, at: str, **said: str) -> str:
-    location = write_element("loc", replace_not_xml(quote(address, safe=_IN_ADDRESS)))
-    date = write_element("lastmod", at) if at else ""
-    return f"<url>{location}{date}{_write_md(**said) if said else ''}</url>\n"
-
-
-_IN_ADDRESS = "!$&'()*+,/:;=?@%-._~#[]"
-
-
-def _write_md(**said: str) -> str:
-    return f"<rs:md{write_attributes(said)}/>\n"
-
-
-def _write_ln(**said: str) -> str:
-    return f"<rs:ln{write_attributes(said)}/>\n"
+def write_document_entry(request: Request, document: PublicDocument, **said: str) -> str:
+    """Write the entry of a document: its address, its digest, and what else is said of it."""
+    held = document.held
+    about = {"hash": f"sha-512:{held.sha512}", "length": str(held.length), "type": held.media_type}
+    address = f"{request.base_url}/{spell_path(document.identifier)}"
+    return write_entry(address, document.at, **(said | about))

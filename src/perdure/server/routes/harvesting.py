@@ -8,7 +8,7 @@ So the schemas here let everything pass; `x-oai-pmh` says what the protocol allo
 from __future__ import annotations
 
 from perdure import errors
-from perdure.server.apis import feeds, sitemaps
+from perdure.server.apis import feeds, sitemaps, sync_dumps, sync_packages, sync_xml
 from perdure.server.apis.oai import harvesting
 from perdure.server.apis.oai.requests import VERBS
 from perdure.server.routes.model import (
@@ -38,7 +38,7 @@ _PART = Parameter(
 
 def _make_list_route(pattern: str, handler: Handler, operation: str, text: str) -> Route:
     """Make the route of a list in the form of sitemaps."""
-    has_parts = handler in (sitemaps.show_sitemap, sitemaps.show_resources)
+    has_parts = handler in (sitemaps.show_sitemap, sitemaps.show_resources, sync_dumps.show_dump)
     return Route(
         methods=("GET", "HEAD"),
         pattern=pattern,
@@ -47,8 +47,26 @@ def _make_list_route(pattern: str, handler: Handler, operation: str, text: str) 
         text=text,
         section="pages",
         parameters=(_PART,) if has_parts else (),
-        answers=(AnswerShape(status=200, text="The list.", content={sitemaps.XML: TEXT}),),
+        answers=(AnswerShape(status=200, text="The list.", content={sync_xml.XML: TEXT}),),
         problems=(errors.InvalidRequest,) if has_parts else (),
+    )
+
+
+def _make_package_route(
+    shown: str, handler: Handler, operation: str, text: str, *parameters: Parameter
+) -> Route:
+    """Make the route of a package of a dump."""
+    return Route(
+        methods=("GET", "HEAD"),
+        pattern=shown.partition("?")[0],
+        handler=handler,
+        operation=operation,
+        text=text,
+        shown=shown,
+        section="pages",
+        parameters=parameters,
+        answers=(AnswerShape(status=200, text="The package.", content={sync_packages.ZIP: None}),),
+        problems=(errors.InvalidRequest, errors.MalformedIdentifier, errors.UnknownScheme),
     )
 
 
@@ -88,6 +106,34 @@ HARVESTING = (
         sitemaps.show_changes,
         "listSyncChanges",
         "the documents that changed last, the deleted ones among them",
+    ),
+    _make_list_route(
+        sitemaps.DUMP,
+        sync_dumps.show_dump,
+        "listSyncDump",
+        "packages with all documents that are held here",
+    ),
+    _make_package_route(
+        f"{sync_dumps.DOCUMENTS}?first=<name>",
+        sync_dumps.send_documents,
+        "sendSyncDocuments",
+        "one of these packages",
+        Parameter(name="first", text="the identifier of the first record", required=True),
+        Parameter(name="last", text="the identifier of the last record", required=True),
+    ),
+    _make_list_route(
+        sitemaps.CHANGE_DUMP,
+        sync_dumps.show_change_dump,
+        "listSyncChangeDump",
+        "packages with the documents that changed last",
+    ),
+    _make_package_route(
+        f"{sync_dumps.CHANGES}?from=<time>",
+        sync_dumps.send_changes,
+        "sendSyncChanges",
+        "one of these packages",
+        Parameter(name="from", text="the time of the first change", required=True),
+        Parameter(name="until", text="the time of the last change", required=True),
     ),
     Route(
         methods=("GET", "HEAD"),
