@@ -43,7 +43,7 @@ def read_with_warcio(path: Path) -> tuple[int, set[int]]:
 @pytest.mark.parametrize("source", FILES, ids=lambda path: path.name)
 def test_every_record_of_a_file_can_be_erased(source: Path, tmp_path: Path) -> None:
     path = tmp_path / source.name
-    shutil.copy(source, path)
+    shutil.copyfile(source, path)
     before, shared = everything(path)
     captures = [one for one in before if isinstance(one, Capture)]
     if shared or not captures:
