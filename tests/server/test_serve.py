@@ -62,6 +62,63 @@ def test_a_worker_that_gets_no_time_is_not_replaced(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
+def test_nothing_listens_after_the_server_was_killed(tmp_path: Path, workers: int) -> None:
+    """Its workers and the commands that they started must not keep the port, or answer on it."""
+    initialise(tmp_path / "registry", series=(SERIES,))
+    process, port = start(tmp_path / "registry", workers=workers, is_fresh=True)
+    while b'"event": "listening"' not in (tmp_path / f"{port}.log").read_bytes():
+        assert process.poll() is None
+        time.sleep(0.005)
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as wire:
+        wire.sendall(b"GET /search?q=x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        received(wire)  # which starts the command that keeps the index
+    sought = time.monotonic() + 60
+    while not (followers := list_processes(b"--follow", str(tmp_path).encode())):
+        assert time.monotonic() < sought
+        time.sleep(0.05)
+    assert not any(has_listener(one, port) for one in followers)
+    process.send_signal(signal.SIGKILL)
+    process.wait(60)
+    while not is_free(port):
+        assert time.monotonic() < sought
+        time.sleep(0.05)
+    while list_processes(str(tmp_path).encode()):
+        assert time.monotonic() < sought
+        time.sleep(0.05)
+
+
+def list_processes(*words: bytes) -> list[Path]:
+    """The processes whose command has all of these words."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (place / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if all(word in command for word in words):
+            found.append(place)
+    return found
+
+
+def has_listener(process: Path, port: int) -> bool:
+    """Whether a process has a socket that listens on a port (proc(5), /proc/net/tcp)."""
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    listeners = {f"socket:[{row[9]}]" for row in rows if row[1].endswith(f":{port:04X}")}
+    held = {str(one.readlink()) for one in (process / "fd").iterdir()}
+    return not listeners.isdisjoint(held)
+
+
+def is_free(port: int) -> bool:
+    with socket.socket() as tried:
+        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            tried.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+        return True
+
+
+@pytest.mark.parametrize("workers", [1, 2])
 def test_it_can_be_stopped_as_soon_as_it_listens(tmp_path: Path, workers: int) -> None:
     initialise(tmp_path / "registry", series=(SERIES,))
     process, port = start(tmp_path / "registry", workers=workers, is_fresh=True)

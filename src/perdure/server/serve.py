@@ -7,7 +7,8 @@ seals complete segments.
 
 What must stay true: on SIGTERM or SIGINT a worker accepts no more connections, finishes the
 requests under way (those that exceed the time limit are answered 503), and only then closes the
-door; a worker that cannot start logs the reason and stops the server.
+door; a worker that cannot start logs the reason and stops the server. A worker ends with the
+process that started it, however that ended, and no other process has their listening socket.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import multiprocessing
 import os
 import signal
 import sys
@@ -157,6 +159,7 @@ class Worker:
                     tasks.append(asyncio.create_task(self._update_indexes()))
                 if self._registry.settings.check_links_hours:
                     tasks.append(asyncio.create_task(self._check_links()))
+                self._end_with_supervisor()
                 _load_tables()
                 self._load_rules()
                 sys.setswitchinterval(_SWITCH)
@@ -172,6 +175,20 @@ class Worker:
                 self._generation.close()
                 await to({"type": "lifespan.shutdown.complete"})
                 return
+
+    def _end_with_supervisor(self) -> None:
+        """Stop this worker as by SIGTERM as soon as the process that started it has ended."""
+        supervisor = multiprocessing.parent_process()
+        if supervisor is None:
+            return
+        loop = asyncio.get_running_loop()
+
+        def stop() -> None:
+            loop.remove_reader(supervisor.sentinel)
+            logs.get_log().error("the supervisor has ended")
+            os.kill(os.getpid(), signal.SIGTERM)
+
+        loop.add_reader(supervisor.sentinel, stop)
 
     def _load_rules(self) -> None:
         """Read the reading rules about scopes, which may be many, before there are requests."""
@@ -286,6 +303,9 @@ class Worker:
 class _Config(uvicorn.Config):
     """uvicorn's settings, with an application that each process makes for itself."""
 
+    listener: int
+    """The file descriptor of the socket, the same in each process."""
+
     def __init__(self, root: Path, *, level: str, **settings: Any) -> None:
         self._root = root
         self._level = level
@@ -299,6 +319,7 @@ class _Config(uvicorn.Config):
         return self._worker
 
     def load(self) -> None:
+        os.set_inheritable(self.listener, False)  # the commands that a worker starts
         super().load()
         worker = self._worker
         logged = logs.logs_requests()
@@ -353,6 +374,7 @@ def run(
     )
     with _share_counters(number):
         listener = _open_listener(config)
+        config.listener = listener.fileno()
         start = (
             _prepare_several(config, listener) if number > 1 else _prepare_single(config, listener)
         )
