@@ -34,6 +34,7 @@ from perdure.model.stored import encode_stored
 from perdure.registry import Registry, initialise, load_store
 from perdure.storage.ports import JournalInterrupted
 from perdure.storage.postgresql.addresses import parse_address
+from perdure.storage.postgresql.connecting import connect, connect_database
 from perdure.storage.postgresql.journal import PostgresqlJournal
 from perdure.upkeep.changes.walking import check_changes
 
@@ -442,3 +443,31 @@ def test_a_node_that_was_stopped_writes_nothing_stale(nodes: list[Registry]) -> 
     assert process.returncode == 0
     assert len(acknowledged) == 160
     check_names(nodes[1], acknowledged)
+
+
+def test_a_node_that_stopped_while_it_sent_a_batch_blocks_none(
+    nodes: list[Registry], address: str
+) -> None:
+    """The server waits for the rest of its statements, and does not count it as idle."""
+    nodes[1].door.execute_command(RESERVE)
+    schema = parse_address(address)
+    with closing(connect(schema, writes=True)) as stopped:
+        sending = stopped.pgconn
+        sending.enter_pipeline_mode()
+        for statement in (b"BEGIN", b"SELECT FROM days FOR UPDATE"):
+            sending.send_query_params(statement, None)
+        sending.send_flush_request()
+        while sending.flush():
+            pass
+        while not is_waiting_for_client(address):
+            time.sleep(0.05)
+        before = time.monotonic()
+        nodes[1].door.execute_command(RESERVE)
+        assert time.monotonic() - before > 1, "the lock was held"
+    check_names(nodes[1], [])
+
+
+def is_waiting_for_client(address: str) -> bool:
+    shown = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND wait_event = %s"
+    with closing(connect_database(parse_address(address))) as asking:
+        return asking.execute(shown, ("ClientRead",)).fetchone() == (1,)

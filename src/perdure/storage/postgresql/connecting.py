@@ -11,7 +11,7 @@ password.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 import psycopg
@@ -43,9 +43,17 @@ _PARAMETERS = {
     "client_encoding": "utf8",
 }
 _IDLE_SECONDS = 10
-"""A node that stops in the middle of a batch blocks a series no longer than this."""
+"""The server ends the session of a node that stops between two statements of a batch."""
 _STATEMENT_SECONDS = 600
-_LOCK_SECONDS = 30
+_LOCK_SECONDS = _IDLE_SECONDS + 5
+"""Then a node looks for sessions that `end_silent_sessions` must end."""
+_END_SILENT = """
+SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+WHERE datname = current_database() AND usename = current_user
+AND application_name = current_setting('application_name')
+AND state = 'active' AND wait_event = 'ClientRead'
+AND query_start < clock_timestamp() - make_interval(secs => %s)
+"""
 _NEEDS_NO_REPAIR = (pg.OperationalError, pg.InterfaceError)
 _RACES = (
     pg.UniqueViolation,
@@ -65,7 +73,8 @@ def connect(address: DatabaseAddress, *, writes: bool = False) -> Connection:
                 f"SET idle_in_transaction_session_timeout = '{_IDLE_SECONDS}s';"
                 f"SET lock_timeout = '{_LOCK_SECONDS}s'; SET statement_timeout = 0"
             )
-        connection.execute(f"SET search_path TO {address.schema}, pg_catalog; {limits}")
+        with reading_errors(address):
+            connection.execute(f"SET search_path TO {address.schema}, pg_catalog; {limits}")
         check_format(connection, address)
     except BaseException:
         connection.close()
@@ -79,6 +88,18 @@ def connect_database(address: DatabaseAddress) -> Connection:
     with reading_errors(address):
         found: Connection = psycopg.connect(**parameters, autocommit=True)  # type: ignore[arg-type]
     return found
+
+
+def end_silent_sessions(address: DatabaseAddress) -> int:
+    """End the sessions of nodes that stopped while they sent a batch; return how many these were.
+
+    The server does not end them itself: for it, a session whose statements are still being sent is
+    not idle, however long the next one takes. Releases before 17 have no limit for a transaction.
+    Raises Unavailable.
+    """
+    with reading_errors(address), closing(connect_database(address)) as connection:
+        ended = connection.execute(_END_SILENT, (_IDLE_SECONDS,)).fetchall()
+    return len(ended)
 
 
 def check_format(connection: Connection, address: DatabaseAddress) -> None:

@@ -72,6 +72,7 @@ from perdure.storage.postgresql.addresses import DatabaseAddress
 from perdure.storage.postgresql.connecting import (
     Connection,
     connect,
+    end_silent_sessions,
     translate_writing,
 )
 from perdure.storage.postgresql.counter import STRIPES, DatabaseCounter
@@ -219,8 +220,17 @@ class PostgresqlJournal(PostgresqlRecords):
         try:
             yield connection
         except psycopg.Error as error:
+            if isinstance(error, psycopg.errors.LockNotAvailable) and self._end_silent_sessions():
+                raise JournalInterrupted("a node that had stopped held a lock") from None
             ours = translate_writing(error, connection, self._address)
             raise ours from (None if ours is not error else error.__cause__)
+
+    def _end_silent_sessions(self) -> bool:
+        """Return True if a session that may have held a lock was ended."""
+        try:
+            return end_silent_sessions(self._address) > 0
+        except Unavailable:
+            return False
 
     def _ask(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
         self._send_waiting()
