@@ -82,3 +82,28 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
     paths = {name_module(path): path for path in SOURCES.rglob("*.py")}
     imports = {name: list_imported_modules(path, set(paths)) for name, path in paths.items()}
     graphlib.TopologicalSorter(imports).prepare()  # raises CycleError, which lists the modules
+
+
+LOADS_STORES = {"registry.py", "cli/promoting.py", "cli/keeping.py"}
+"""The wiring, and two commands that work on a registry which cannot be opened."""
+
+
+def test_only_the_wiring_loads_stores() -> None:
+    """Architecture: "Only `registry.py` builds adapters"; entry points are a way to them, too."""
+    found = set()
+    for path in SOURCES.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            name = getattr(node, "id", getattr(node, "attr", None))
+            if name in ("load_store", "load_bytes") or (
+                isinstance(node, ast.Constant) and node.value in ("perdure.stores", "perdure.bytes")
+            ):
+                found.add(path.relative_to(SOURCES).as_posix())
+    assert found == LOADS_STORES
+
+
+def test_nothing_uses_what_is_made_for_tests() -> None:
+    modules = {name_module(path) for path in SOURCES.rglob("*.py")}
+    made_for_tests = {name for name in modules if name.startswith("perdure.testing")}
+    for path in SOURCES.rglob("*.py"):
+        if not name_module(path).startswith("perdure.testing"):
+            assert list_imported_modules(path, modules).isdisjoint(made_for_tests), path

@@ -167,3 +167,37 @@ def test_a_function_of_more_than_sixty_lines_is_found(tmp_path: Path) -> None:
         (tmp_path / f"of_{lines}.py").write_text(f"def hold_ideas():\n{body}\n\nsome = 1\n")
     (complaint,) = load_check().check_lengths(tmp_path)
     assert "of_61.py:1: hold_ideas has 61 lines" in complaint
+
+
+@pytest.mark.parametrize(
+    ("names", "complaints"),
+    [
+        (("read_name", "write_name", "_keep_name", "parse"), 0),
+        (("read_name", "parse", "_write", "keep_name"), 2),
+    ],
+)
+def test_too_many_names_of_one_word_are_found(
+    tmp_path: Path, names: tuple[str, ...], complaints: int
+) -> None:
+    """Issue of the plan: "at most 40 % in all and 25 % among module-level functions"."""
+    (tmp_path / "some.py").write_text("".join(f"def {name}(): ...\n" for name in names))
+    assert len(load_check().check_names(tmp_path)) == complaints
+
+
+def test_a_class_name_that_stands_twice_is_found(tmp_path: Path) -> None:
+    for name in ("one.py", "two.py"):
+        (tmp_path / name).write_text("def read_name(): ...\nclass Shelf: ...\nclass _Own: ...\n")
+    (complaint,) = load_check().check_names(tmp_path)
+    assert "Shelf" in complaint
+
+
+def test_a_question_for_the_class_of_a_name_too_many_is_found(tmp_path: Path) -> None:
+    check = load_check()
+    for package in ("ids", "reading"):
+        (tmp_path / package).mkdir()
+        line = "isinstance(name, (Handle, str))\n"
+        (tmp_path / package / "some.py").write_text(line * check.MOST_KINDS_ASKED)
+    assert list(check.check_kinds(tmp_path)) == []
+    (tmp_path / "reading/more.py").write_text("isinstance(name, ids.pdi.Pdi) or isinstance(a, Urn)")
+    (complaint,) = check.check_kinds(tmp_path)
+    assert "reading/more.py:1" in complaint

@@ -4,6 +4,9 @@ Names: a function is a verb with its object, so at most 40 % of all function nam
 at module level may be a single word (dunder methods aside); a public class name stands once. A
 function has at most 60 lines.
 
+Schemes: outside `ids`, code asks the scheme of a name for its facts; it asks for its class in fewer
+than 20 places.
+
 English: the patterns below stay out of docstrings, comments, messages and documentation. Each is a
 habit that makes a sentence hard to read: a clause used as a noun, "where" for "if", persons for
 programs, words that say only that something "lies" or "stands" somewhere.
@@ -38,6 +41,10 @@ MOST_ONE_WORD = {"all functions": 0.40, "functions at module level": 0.25}
 
 MOST_LINES = 60
 """Lines of a function."""
+
+MOST_KINDS_ASKED = 19
+KINDS = {"Pdi", "Urn", "Urn1993", "Pwid", "Handle", "Ark"}
+"""The classes of names, one for each scheme."""
 
 PATTERNS = {
     "begin with the subject or the verb, not with a clause": re.compile(
@@ -128,7 +135,7 @@ def main(arguments: list[str]) -> int:
     complaints = [str(finding) for finding in findings]
     if not roots:
         complaints += [*check_names(SOURCES), *check_errors(SOURCES), *check_counts(SOURCES)]
-        complaints += check_lengths(SOURCES)
+        complaints += [*check_lengths(SOURCES), *check_kinds(SOURCES)]
     sys.stdout.writelines(f"{complaint}\n" for complaint in complaints)
     return 1 if complaints else 0
 
@@ -186,6 +193,24 @@ def check_lengths(root: Path) -> Iterator[str]:
                         f"{shown}:{node.lineno}: {node.name} has {lines} lines; "
                         f"write functions of at most {MOST_LINES}, one idea each"
                     )
+
+
+def check_kinds(root: Path) -> Iterator[str]:
+    """The places that ask for the class of a name, if there are too many of them."""
+    found: list[str] = []
+    for path in sorted(root.rglob("*.py")):
+        if path.relative_to(root).parts[0] == "ids":
+            continue
+        for node in read_module(path).nodes:
+            if not isinstance(node, ast.Call) or getattr(node.func, "id", "") != "isinstance":
+                continue
+            if {getattr(one, "id", "") for one in ast.walk(node.args[1])} & KINDS:
+                found.append(f"{path.relative_to(root)}:{node.lineno}")
+    if len(found) > MOST_KINDS_ASKED:
+        yield (
+            f"{len(found)} places ask for the class of a name, at most {MOST_KINDS_ASKED} may: "
+            f"ask its scheme (perdure.ids.scheme_of): {', '.join(found)}"
+        )
 
 
 def check_errors(root: Path) -> Iterator[str]:
