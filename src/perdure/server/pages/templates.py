@@ -15,6 +15,7 @@ from functools import cache
 import jinja2
 from jinja2.runtime import Context
 
+from perdure.server.pages.compiled import keep_compiled
 from perdure.server.pages.languages import load_catalogue, write_number
 from perdure.server.pages.trail import label_steps
 
@@ -45,6 +46,7 @@ def _load_environment() -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        bytecode_cache=keep_compiled(__file__),
     )
     environment.install_gettext_callables(  # type: ignore[attr-defined]
         _translate_text, _translate_count, newstyle=True
@@ -58,7 +60,10 @@ def _load_environment() -> jinja2.Environment:
 
 
 def load_templates() -> None:
-    """Compile all templates. Modules, and what Python compiled of them, are beside them."""
+    """Load all templates, and compile those without bytecode of an earlier start.
+
+    Modules, and what Python compiled of them, are beside them.
+    """
     environment = _load_environment()
     for name in environment.list_templates(extensions=("html", "css", "js", "xml")):
         environment.get_template(name)
