@@ -1,5 +1,10 @@
 """Processes of low priority that do the upkeep of a server, so that no reader has to wait.
 
+How it works: `subprocess` starts them, not the event loop. The event loop of a server would fork,
+and what Python drops in the child of a fork (the connections of other threads, say) may wait for a
+lock for ever; the server would then wait for the child. `subprocess` runs nothing of Python between
+the fork and the program. The event loop reads what they write.
+
 What must stay true: a process ends with the one that started it.
 """
 
@@ -8,10 +13,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import subprocess
 import sys
-from collections.abc import Collection
+import tempfile
+from collections.abc import AsyncIterator, Collection, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 _NICE = 10
 _MOST_SAID = 65_536  # bytes of messages
@@ -33,49 +40,21 @@ async def ask_command(
     Return None if it takes too long, or answers with more than `most` bytes; then it is killed, as
     it is if the caller is cancelled.
     """
-    command, *options = words
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "perdure.cli", command, "-C", str(root)),
-        *options,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        limit=1 << 16,
-    )
+    with tempfile.TemporaryFile() as stdin:
+        stdin.write(given)
+        stdin.seek(0)
+        process = _start_command(root, words, stdin, subprocess.PIPE)
     try:
         async with asyncio.timeout(seconds):
             output, said = await asyncio.gather(
-                _exchange(process, given, most), _read_all(process.stderr, _MOST_SAID)
+                _read_all(process.stdout, most), _read_end(process.stderr)
             )
-            return CommandOutcome(await process.wait(), output, said)
+            return CommandOutcome(await _wait(process), output, said)
     except (TimeoutError, _TooMuchError):
         return None
     finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-
-
-class _TooMuchError(Exception):
-    """A process writes more than it may."""
-
-
-async def _exchange(process: asyncio.subprocess.Process, given: bytes, most: int) -> bytes:
-    if process.stdin is not None:
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            process.stdin.write(given)
-            await process.stdin.drain()
-        process.stdin.close()
-    return await _read_all(process.stdout, most)
-
-
-async def _read_all(stream: asyncio.StreamReader | None, most: int) -> bytes:
-    data = bytearray()
-    while stream is not None and (chunk := await stream.read(1 << 16)):
-        data += chunk
-        if len(data) > most:
-            raise _TooMuchError
-    return bytes(data)
+        process.kill()
+        await _wait(process)
 
 
 async def run_command(root: Path, *words: str, fine: Collection[int] = (0,)) -> str:
@@ -83,20 +62,65 @@ async def run_command(root: Path, *words: str, fine: Collection[int] = (0,)) -> 
 
     `fine` are the exit codes that report no error. If the caller is cancelled, the process ends.
     """
+    process = _start_command(root, (*words, "--json"), subprocess.DEVNULL, subprocess.DEVNULL)
+    try:
+        with contextlib.suppress(ProcessLookupError):  # it has ended already
+            os.setpriority(os.PRIO_PROCESS, process.pid, _NICE)
+        said = await _read_end(process.stderr)
+        code = await _wait(process)
+    finally:
+        process.terminate()
+    return "" if code in fine else said.decode("utf-8", "replace").strip()[-500:]
+
+
+def _start_command(
+    root: Path, words: Sequence[str], stdin: int | IO[bytes], stdout: int
+) -> subprocess.Popen[bytes]:
+    """Start a command, whose messages are read from a pipe. It inherits no open file."""
     command, *options = words
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "perdure.cli", command, "-C", str(root), "--json"),
-        *options,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.DEVNULL,
-        stderr=asyncio.subprocess.PIPE,
+    return subprocess.Popen(  # noqa: S603  # our interpreter, our commands; given is on stdin
+        (sys.executable, "-m", "perdure.cli", command, "-C", str(root), *options),
+        stdin=stdin,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+    )
+
+
+class _TooMuchError(Exception):
+    """A process writes more than it may."""
+
+
+async def _read_all(pipe: IO[bytes] | None, most: int) -> bytes:
+    data = bytearray()
+    async with _open_pipe(pipe) as reader:
+        while chunk := await reader.read(1 << 16):
+            data += chunk
+            if len(data) > most:
+                raise _TooMuchError
+    return bytes(data)
+
+
+async def _read_end(pipe: IO[bytes] | None) -> bytes:
+    """Read everything, and return the last of it: some commands run for months."""
+    data = b""
+    async with _open_pipe(pipe) as reader:
+        while chunk := await reader.read(1 << 16):
+            data = (data + chunk)[-_MOST_SAID:]
+    return data
+
+
+@contextlib.asynccontextmanager
+async def _open_pipe(pipe: IO[bytes] | None) -> AsyncIterator[asyncio.StreamReader]:
+    reader = asyncio.StreamReader()
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), pipe
     )
     try:
-        os.setpriority(os.PRIO_PROCESS, process.pid, _NICE)
-        _, said = await process.communicate()
-    except ProcessLookupError:  # it has ended already
-        _, said = await process.communicate()
+        yield reader
     finally:
-        if process.returncode is None:
-            process.terminate()
-    return "" if process.returncode in fine else said.decode("utf-8", "replace").strip()[-500:]
+        transport.close()
+
+
+async def _wait(process: subprocess.Popen[bytes]) -> int:
+    """Return the exit code of a process that has closed its pipes, or was killed."""
+    return await asyncio.to_thread(process.wait)

@@ -73,8 +73,6 @@ class ColdReads:
         self._warm_checks = 0
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="perdure-cold")
         self._local = threading.local()
-        self._lookups: list[RecordLookUp] = []
-        """Those of all threads, for a child after a fork must not close one of them."""
 
     def check_waits(self) -> None:
         """Decide whether the registry is cold. Call this every `CHECK_EVERY` seconds."""
@@ -132,7 +130,6 @@ class ColdReads:
         lookup: RecordLookUp | None = getattr(self._local, "lookup", None)
         if lookup is None:
             lookup = self._local.lookup = self._records.open_lookup(cold=True)
-            self._lookups.append(lookup)
         return lookup.find_stored(key)
 
     def _resolve_target(self, text: str) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from perdure.registry import Registry
 from perdure.upkeep.changes.name_counts import NameCounts
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 Index = TypeVar("Index")
 
 
-class KeptIndex(Generic[Index]):
+class _KeptIndex(Generic[Index]):
     """An index that a thread keeps open, until its file is replaced."""
 
     def __init__(self, file: Path, opening: Callable[[], AbstractContextManager[Index]]) -> None:
@@ -64,18 +64,11 @@ class KeptIndex(Generic[Index]):
 class ReaderIndexes(threading.local):
     """The indexes of one registry, as the current thread has opened them."""
 
-    def __init__(self, registry: Registry, kept: list[KeptIndex[Any]]) -> None:
-        """`kept` holds the indexes of all threads.
-
-        uvloop forks to start a command, and the child drops what is local to the other threads. If
-        that closed a database, the child could wait for ever for a lock that a thread had, and the
-        server for the child.
-        """
+    def __init__(self, registry: Registry) -> None:
         self._registry = registry
         root = registry.root
-        self._citations = KeptIndex(root / CITATIONS, partial(open_citations, registry))
-        self._memberships = KeptIndex(root / MEMBERS, partial(open_memberships, registry))
-        kept += (self._citations, self._memberships)
+        self._citations = _KeptIndex(root / CITATIONS, partial(open_citations, registry))
+        self._memberships = _KeptIndex(root / MEMBERS, partial(open_memberships, registry))
 
     @contextmanager
     def open_citations(self) -> Iterator[CitationIndex]:

@@ -29,7 +29,7 @@ from perdure.reading.resolved import Resolved
 from perdure.registry import Registry
 from perdure.server.common.bearers import Bearers
 from perdure.server.common.desk_sessions import DeskSessions
-from perdure.server.common.indexes import KeptIndex, ReaderIndexes
+from perdure.server.common.indexes import ReaderIndexes
 from perdure.server.common.metrics import Metrics
 from perdure.server.common.passwords import Passwords
 from perdure.server.common.proxy_cache import ProxyCache
@@ -77,8 +77,6 @@ class Service:
     queues: WorkQueues = field(init=False)
     """Do the work that is not done in the event loop, in turns of the clients."""
     _indexes: list[ReaderIndexes] = field(default_factory=list)
-    _kept: list[KeptIndex[Any]] = field(default_factory=list)
-    """The indexes that the threads have opened."""
     _waiting_for_changes: set[object] = field(default_factory=set)
     _relays: list[StreamingFetcher] = field(default_factory=list)
 
@@ -108,7 +106,7 @@ class Service:
     def indexes(self) -> ReaderIndexes:
         """The indexes of followers, for the thread that asks."""
         if not self._indexes:
-            self._indexes.append(ReaderIndexes(self.registry, self._kept))
+            self._indexes.append(ReaderIndexes(self.registry))
         return self._indexes[0]
 
     @property

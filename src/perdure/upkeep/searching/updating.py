@@ -176,9 +176,6 @@ class Searching:
         self._registry = registry
         self._path = registry.root / FILE
         self._local = threading.local()
-        self._opened: set[IndexReader] = set()
-        """Those of all threads. The child of a fork drops what is local to the other threads, and
-        would wait for ever if that closed a database while one of them used it."""
 
     def search(
         self,
@@ -222,8 +219,5 @@ class Searching:
         opened: IndexReader | None = getattr(self._local, "index", None)
         if opened is not None and opened.is_current():
             return opened
-        if opened is not None:
-            self._opened.discard(opened)
         self._local.index = opened = IndexReader(self._path)
-        self._opened.add(opened)
         return opened

@@ -1,0 +1,103 @@
+"""The commands that a server runs beside itself."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvloop
+
+from perdure.registry import initialise
+from perdure.upkeep.children import ask_command, run_command
+
+SERIES = "oma.eop.gov.us"
+NOT_FOUND = 10  # the exit code of a command
+
+
+class Dropped:
+    """Writes into a file which process dropped it, as a connection would be closed."""
+
+    def __init__(self, file: Path) -> None:
+        self._fd = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+
+    def __del__(self) -> None:
+        os.write(self._fd, f"{os.getpid()}\n".encode())
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    initialise(tmp_path / "registry", series=(SERIES,))
+    return tmp_path / "registry"
+
+
+@pytest.fixture
+def run() -> Iterator[Callable[[Coroutine[Any, Any, Any]], Any]]:
+    """Run in the event loop that a server has."""
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        yield runner.run
+
+
+def test_no_child_drops_what_a_thread_keeps(
+    tmp_path: Path, root: Path, run: Callable[[Coroutine[Any, Any, Any]], Any]
+) -> None:
+    """A child that closes the database of another thread may wait for its lock for ever."""
+    local = threading.local()
+    is_kept, is_over = threading.Event(), threading.Event()
+
+    def keep() -> None:
+        local.kept = Dropped(tmp_path / "dropped")
+        is_kept.set()
+        is_over.wait()
+
+    thread = threading.Thread(target=keep)
+    thread.start()
+    try:
+        is_kept.wait()
+        run(run_command(root, "list"))
+        run(ask_command(root, "list", given=b"", seconds=60, most=1 << 20))
+        assert (tmp_path / "dropped").read_text() == ""
+    finally:
+        is_over.set()
+        thread.join()
+    assert (tmp_path / "dropped").read_text() == f"{os.getpid()}\n"
+
+
+def test_an_answer_and_its_messages(
+    root: Path, run: Callable[[Coroutine[Any, Any, Any]], Any]
+) -> None:
+    batch = b'{"id": "pdi://oma.eop.gov.us/1997/09/01/%d.text.1", "size": "a lot"}\n'
+    given = b"".join(batch % number for number in range(3000))  # more than a pipe holds
+    outcome = run(ask_command(root, "import", "-", given=given, seconds=60, most=1 << 20))
+    assert outcome.code == 1
+    assert outcome.said.rstrip().endswith(b"3000 lines refused")
+    outcome = run(ask_command(root, "list", "--json", given=b"", seconds=60, most=1 << 20))
+    assert (outcome.code, outcome.said) == (0, b"")
+    assert json.loads(outcome.output)["identifiers"] == []
+    name = f"pdi://{SERIES}/1997/09/01/9.text.1"
+    assert name in run(run_command(root, "describe", name))
+    assert run(run_command(root, "describe", name, fine=(NOT_FOUND,))) == ""
+
+
+@pytest.mark.parametrize(("seconds", "most"), [(0.3, 1 << 20), (60, 1)])
+def test_too_slow_or_too_much(
+    root: Path,
+    run: Callable[[Coroutine[Any, Any, Any]], Any],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    seconds: float,
+    most: int,
+) -> None:
+    """The process is killed before the answer: nothing of it is left."""
+    program = tmp_path / "python"
+    program.write_text(f'#!/bin/sh\necho $$ > "{tmp_path}/pid"\necho long\nexec sleep 600\n')
+    program.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(program))
+    assert run(ask_command(root, "list", given=b"", seconds=seconds, most=most)) is None
+    assert not Path("/proc", (tmp_path / "pid").read_text().strip()).exists()
