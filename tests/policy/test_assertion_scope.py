@@ -8,7 +8,13 @@ from hypothesis import strategies as st
 
 from perdure.errors import MalformedIdentifier
 from perdure.ids import parse
-from perdure.policy.assertion_scope import find_scope, find_scope_of_alias, make_apart_test
+from perdure.policy.assertion_scope import (
+    find_scope,
+    find_scope_of_alias,
+    find_scope_of_parts,
+    make_relation_test,
+)
+from perdure.policy.reading_rights import PartRelation
 
 SERIES = "pdi://oma.eop.gov.us/"
 DAY = f"{SERIES}1994/03/21/"
@@ -94,22 +100,32 @@ _NAMES = st.builds(
 
 
 @given(_NAMES, _NAMES)
-def test_a_target_that_is_apart_has_no_scope(about: str, asked: str) -> None:
-    """The test that reads no identifier never leaves out what has a scope."""
+def test_a_relation_that_is_known_at_once_is_that_of_the_identifiers(
+    about: str, asked: str
+) -> None:
+    """The test that reads no identifier finds the scope of those that are read."""
     try:
         target, requested = parse(DAY + about), parse(DAY + asked)
     except MalformedIdentifier:
         return
-    is_apart = make_apart_test(requested)
-    assert is_apart is None or not (is_apart(str(target)) and find_scope(target, requested))
+    relate = make_relation_test(requested)
+    relation = PartRelation.UNKNOWN if relate is None else relate(str(target))
+    if relation is not PartRelation.UNKNOWN:
+        assert find_scope_of_parts(relation) == find_scope(target, requested)
 
 
 @given(*[st.integers(0, 9)] * 2, *[st.integers(1, 9)] * 2)
-def test_ranges_of_one_document_are_known_to_be_apart(
+def test_relations_of_ranges_of_one_document_are_known(
     first: int, second: int, length: int, other: int
 ) -> None:
     about = f"{DAY}1.text.1#char={first},{first + length}"
     asked = parse(f"{DAY}1.text.1#char={second},{second + other}")
-    is_apart = make_apart_test(asked)
-    assert is_apart is not None
-    assert is_apart(about) == (find_scope(parse(about), asked) is None)
+    relate = make_relation_test(asked)
+    assert relate is not None
+    assert relate(about) is not PartRelation.UNKNOWN
+    assert find_scope_of_parts(relate(about)) == find_scope(parse(about), asked)
+
+
+@pytest.mark.parametrize("asked", ["1.text#char=3,9", "1.text.1#byte=3,9", "1.text.1"])
+def test_only_ranges_of_characters_are_related_at_once(asked: str) -> None:
+    assert make_relation_test(parse(DAY + asked)) is None

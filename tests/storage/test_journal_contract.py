@@ -345,6 +345,13 @@ def test_references_are_found(journal: Journal, reader: Records) -> None:
     assert reader.find_any_referring([]) == []
 
 
+def test_records_are_found_together(journal: Journal, reader: Records) -> None:
+    add(journal, "hdl:1/1", "hdl:1/ü", f"{DAY}/a1")
+    found = reader.find_records(["hdl:1/ü", "hdl:1/2", f"{DAY}/a1", "hdl:1/ü", "hdl:1/\0"])
+    assert found == {key: reader.find_record(key) for key in ("hdl:1/ü", f"{DAY}/a1")}
+    assert reader.find_records([]) == {}
+
+
 def test_the_last_serial_of_a_day(journal: Journal) -> None:
     assert journal.find_last_serial(DAY) == 0
     add(

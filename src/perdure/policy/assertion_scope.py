@@ -14,6 +14,7 @@ from perdure import formats
 from perdure.errors import PerdureError
 from perdure.ids import Identifier
 from perdure.parts import Selector, select_part
+from perdure.parts.selectors import CharRange
 from perdure.policy.part_relations import relate_parts
 from perdure.policy.reading_rights import PartRelation
 
@@ -62,17 +63,23 @@ def find_scope(about: Identifier, asked: Identifier) -> AssertionScope | None:
     return _compare_parts(about, asked)
 
 
-def make_apart_test(asked: Identifier) -> Callable[[str], bool] | None:
-    """Return a test whether a target, as a record has it, is certainly apart from a requested part.
+def find_scope_of_parts(relation: PartRelation) -> AssertionScope | None:
+    """Return how an assertion about a part is about a part with this relation to it."""
+    return _OF_PARTS.get(relation)
 
-    None if the requested part is not a range of characters. The test reads no identifier, so that
-    many targets near the part can be passed.
+
+def make_relation_test(asked: Identifier) -> Callable[[str], PartRelation] | None:
+    """Return a function that relates a target, as a record has it, to a requested part.
+
+    None if the requested part is not a range of characters. The function reads no identifier, so
+    that many targets near the part can be passed. Its answer is `UNKNOWN` for a target that is not
+    a range of characters of the same document; any other one is that of `relate_parts`.
 
     >>> from perdure.ids import parse
     >>> text = "pdi://oma.eop.gov.us/1994/03/21/1.text.1#char="
-    >>> is_apart = make_apart_test(parse(f"{text}8,12"))
-    >>> is_apart(f"{text}3,8"), is_apart(f"{text}3,9"), is_apart("doi:10.1000/1")
-    (True, False, False)
+    >>> relate = make_relation_test(parse(f"{text}8,12"))
+    >>> [relate(one).value for one in (f"{text}3,8", f"{text}3,9", f"{text}8,9", "doi:10.1000/1")]
+    ['apart', 'overlapping', 'inside', 'unknown']
     """
     one = _CHARACTERS.fullmatch(str(asked))
     if one is None or asked.fragment is None or asked.is_pattern or asked.is_citation:
@@ -80,18 +87,31 @@ def make_apart_test(asked: Identifier) -> Callable[[str], bool] | None:
     if not isinstance(asked.version, int) or asked.format is None:
         return None
     lead, start, end = one[1], int(one[2]), int(one[3])
-    if start >= end:
+    if start >= end or not isinstance(_find_part(asked), CharRange):
         return None
 
-    def is_apart(target: str) -> bool:
+    def relate(target: str) -> PartRelation:
         if not target.startswith(lead):
-            return False
+            return PartRelation.UNKNOWN
         low, _, high = target[len(lead) :].partition(",")
         if not (low.isdecimal() and high.isdecimal()):
-            return False
-        return int(high) <= start or end <= int(low)
+            return PartRelation.UNKNOWN
+        return _relate_ranges(int(low), int(high), start, end)
 
-    return is_apart
+    return relate
+
+
+def _relate_ranges(low: int, high: int, start: int, end: int) -> PartRelation:
+    """The relation of one range to another one that is not empty."""
+    if low >= high:
+        return PartRelation.UNKNOWN
+    if (low, high) == (start, end):
+        return PartRelation.SAME
+    if high <= start or end <= low:
+        return PartRelation.APART
+    if start <= low and high <= end:
+        return PartRelation.INSIDE
+    return PartRelation.AROUND if low <= start and end <= high else PartRelation.OVERLAPPING
 
 
 def _are_of_one_document(one: Identifier, other: Identifier) -> bool:

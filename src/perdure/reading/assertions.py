@@ -14,6 +14,7 @@ closed to a reader is shown, nor an assertion about something closed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 
 import msgspec
 from msgspec.structs import replace
@@ -29,9 +30,11 @@ from perdure.policy.assertion_scope import (
     AssertionScope,
     find_scope,
     find_scope_of_alias,
-    make_apart_test,
+    find_scope_of_parts,
+    make_relation_test,
 )
 from perdure.policy.naming import identify_record
+from perdure.policy.reading_rights import PartRelation
 from perdure.reading.listing import Listings
 from perdure.reading.resolve import ReadDoor
 from perdure.reading.scanning import scan_readable
@@ -40,6 +43,7 @@ from perdure.reading.targeting import fetch_document, is_open
 MOST_READ = 2000
 """Documents that are read for one page of assertions."""
 _PAGE, _MOST_SCANNED = 1000, 20_000  # records
+_TOGETHER = 32  # records that are looked up at a time
 _MOST_RETRACTIONS = 1000
 """Assertions about one assertion that are read to know whether it was retracted."""
 
@@ -106,14 +110,15 @@ class Assertions:
         found: list[HeldAssertion] = []
         last, looked = "", 0
         names = self._list_other_names(query.name) if query.others is None else query.others
-        is_apart = None if names else make_apart_test(query.name)
-        for key in self._find_keys(query.name, names):
-            if key <= query.after:
-                continue
+        relate = None if names else make_relation_test(query.name)
+        keys = (key for key in self._find_keys(query.name, names) if key > query.after)
+        for key, record in self._find_records(keys):
             if len(found) == limit or looked == MOST_READ:
                 return AssertionPage(assertions=tuple(found), after=last)
-            held = self._read_fitting(key, query, names, is_apart)
             last, looked = key, looked + 1
+            if record is None:
+                continue
+            held = self._read_fitting(key, record, query, names, relate)
             if held is not None:
                 found.append(held)
         return AssertionPage(assertions=tuple(found), after=None)
@@ -127,7 +132,8 @@ class Assertions:
         """
         names = self._list_other_names(query.name)
         for key in self._find_keys(query.name, names):
-            held = self._read_fitting(key, query, names) if key > query.after else None
+            record = self._listings.records.find_record(key) if key > query.after else None
+            held = None if record is None else self._read_fitting(key, record, query, names)
             if held is not None:
                 yield held
 
@@ -217,26 +223,39 @@ class Assertions:
             references += (f"{kind}:{key}" for key in keys)
         return self._listings.records.find_any_referring(references)
 
+    def _find_records(self, keys: Iterable[str]) -> Iterator[tuple[str, Record | None]]:
+        """Yield keys, each with its record."""
+        waiting = iter(keys)
+        while some := list(islice(waiting, _TOGETHER)):
+            found = self._listings.records.find_records(some)
+            yield from ((key, found.get(key)) for key in some)
+
     def _read_fitting(
         self,
         key: str,
+        record: Record,
         query: AssertionQuery,
         others: tuple[Identifier, ...],
-        is_apart: Callable[[str], bool] | None = None,
+        relate: Callable[[str], PartRelation] | None = None,
     ) -> HeldAssertion | None:
         """Read an assertion; None if the record is not one, or does not fit a query.
 
-        `is_apart` says whether a target is certainly not what is asked about.
+        `relate` gives the relation of a target to what is asked about, if it is known at once.
         """
-        record = self._listings.records.find_record(key)
-        if record is None or (is_apart is not None and all(map(is_apart, record.targets))):
-            return None
-        if _find_closest(map(parse, record.targets), query.name, others) is None:
+        relations = None if relate is None else set(map(relate, record.targets))
+        if relations is None or PartRelation.UNKNOWN in relations:
+            relations = None
+            scope = _find_closest(map(parse, record.targets), query.name, others)
+        else:
+            scope = _choose_closest(map(find_scope_of_parts, relations))
+        if scope is None:
             return None
         held = self._read_held(identify_record(key, record), record, query.reader)
         if held is None or query.by not in ("", held.by):
             return None
-        scope = _find_closest(held.assertion.about, query.name, others)
+        about = held.assertion.about
+        if relations is None or tuple(map(str, about)) != record.targets:
+            scope = _find_closest(about, query.name, others)
         if scope is None or scope not in query.scopes:
             return None
         if query.motivation and query.motivation not in held.assertion.motivations:
@@ -246,7 +265,7 @@ class Assertions:
 
     def _read_held(self, name: Identifier, record: Record, reader: Reader) -> HeldAssertion | None:
         """Read an assertion; None if the record is not one, or is not for this reader."""
-        step = fetch_document(self._door, name, reader, longest=LONGEST)
+        step = fetch_document(self._door, name, reader, longest=LONGEST, record=record)
         if step is None or not may_be_assertion(step.representation.media_type):
             return None
         data = self._listings.read_bytes(step.representation)
@@ -305,6 +324,11 @@ def _find_closest(
     targets = tuple(abouts)
     found = {find_scope(about, asked) for about in targets}
     found |= {find_scope_of_alias(about, asked, other) for other in others for about in targets}
+    return _choose_closest(found)
+
+
+def _choose_closest(scopes: Iterable[AssertionScope | None]) -> AssertionScope | None:
+    found = set(scopes)
     return next((scope for scope in AssertionScope if scope in found), None)
 
 

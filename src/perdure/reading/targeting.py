@@ -10,19 +10,27 @@ from __future__ import annotations
 
 from perdure.errors import Forbidden, Unauthenticated
 from perdure.ids import Identifier
-from perdure.model.queries import Fetch, Query, Reader
+from perdure.model.queries import Fetch, Query, Reader, Step
+from perdure.model.records import Record
 from perdure.reading.resolve import ReadDoor
 
 
 def fetch_document(
-    door: ReadDoor, identifier: Identifier, reader: Reader, *, longest: int
+    door: ReadDoor,
+    identifier: Identifier,
+    reader: Reader,
+    *,
+    longest: int,
+    record: Record | None = None,
 ) -> Fetch | None:
     """Return the step that leads to the bytes of a document held here.
 
-    None if it was withdrawn, is closed to the reader, or has more than `longest` bytes.
+    None if it was withdrawn, is closed to the reader, or has more than `longest` bytes. `record` is
+    that of the name, if it was read in the same snapshot.
     """
+    step: Step | None = None if record is None else door.fetch_only(identifier, record, reader)
     try:
-        step = door.resolve(Query(identifier=identifier, reader=reader)).step
+        step = step or door.resolve(Query(identifier=identifier, reader=reader)).step
     except (Forbidden, Unauthenticated):
         return None
     if isinstance(step, Fetch) and step.representation.length <= longest:

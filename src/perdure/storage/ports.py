@@ -197,6 +197,9 @@ class Records(Protocol):
     def find_record(self, key: str) -> Record | None:
         """The current revision of a record."""
 
+    def find_records(self, keys: Sequence[str]) -> dict[str, Record]:
+        """The current revisions of the records with these keys that exist, by their keys."""
+
     def open_lookup(self, *, cold: bool = False) -> RecordLookUp:
         """Fast look-ups for one thread.
 

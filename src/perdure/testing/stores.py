@@ -131,6 +131,10 @@ class MemoryRecords:
         text = self.find_stored(key)
         return None if text is None else stored.decode_stored(text)
 
+    def find_records(self, keys: Sequence[str]) -> dict[str, Record]:
+        found = {key: self.find_record(key) for key in keys}
+        return {key: record for key, record in found.items() if record is not None}
+
     def open_lookup(self, *, cold: bool = False) -> MemoryLookUp:  # noqa: ARG002
         return MemoryLookUp(lambda: self._state)
 

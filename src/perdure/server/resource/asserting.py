@@ -136,6 +136,8 @@ def _read_page(service: Service, query: AssertionQuery, limit: int) -> Assertion
 
 def guard_assertions(service: Service, request: Request, found: Sequence[HeldAssertion]) -> None:
     """Note whether reading rules decide an answer, so that no cache stores it."""
+    if not service.reading.rules.refresh():
+        return
     for held in found:
         for related in (held.identifier, *held.assertion.about):
             asking.find_guard(service, request, related)

@@ -37,6 +37,7 @@ from perdure.storage.postgresql.sequencing import number_waiting
 from perdure.storage.reference_hashes import reference_hash
 
 _STORED = "SELECT record FROM records WHERE key = %s"
+_STORED_OF_MANY = "SELECT key, record FROM records WHERE key = ANY(%s)"
 _LAST = "SELECT key, record FROM records WHERE key >= %s AND key <= %s ORDER BY key DESC LIMIT 1"
 _REFERRING = "SELECT key FROM refers WHERE hash = %s ORDER BY key LIMIT %s"
 _SEGMENTS = "SELECT number, length, opened FROM segments ORDER BY number"
@@ -139,6 +140,11 @@ class PostgresqlRecords(ChangeReader):
     def find_record(self, key: str) -> Record | None:
         text = self.find_stored(key)
         return None if text is None else decode_record(key, text)
+
+    def find_records(self, keys: Sequence[str]) -> dict[str, Record]:
+        sought = [key for key in keys if "\0" not in key]
+        rows = self._ask(_STORED_OF_MANY, (sought,)) if sought else ()
+        return {key: decode_record(key, text) for key, text in rows}
 
     def open_lookup(self, *, cold: bool = False) -> PostgresqlLookUp:
         del cold  # the server has the pages

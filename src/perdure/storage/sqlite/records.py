@@ -23,6 +23,7 @@ from typing import Any
 from urllib.parse import quote
 
 import apsw
+import msgspec
 
 from perdure.errors import Corrupt
 from perdure.errors.conflicts import ChangeUnknown
@@ -89,6 +90,10 @@ _AHEAD = 1 << 20  # bytes
 _MOST_RUNS = 8  # in a page of a scan
 _COLD_CACHE = 256  # KiB of each connection that maps nothing; the system has the rest
 _RECORD = "SELECT record, {} FROM records WHERE key=?"
+_RECORDS = (
+    "SELECT records.key, record, {} FROM json_each(?) AS sought"
+    " CROSS JOIN records ON records.key=sought.value"
+)
 _SCAN = "SELECT key, record, {} FROM records WHERE key>=? AND key<? ORDER BY key LIMIT ?"
 _SCAN_ON = "SELECT key, record, {} FROM records WHERE key>=? ORDER BY key LIMIT ?"
 _BYTES = "SELECT CAST(key AS BLOB), CAST(record AS BLOB), typeof(key)||typeof(record), {} "
@@ -125,6 +130,7 @@ SELECT number, name, at, actor, before, after, {} FROM token_changes WHERE name=
 """
 _SEGMENTS = "SELECT number, length, opened, grows, {} FROM segments ORDER BY number"
 PLACE = "position, sum"
+_encode_json = msgspec.json.Encoder().encode
 """The columns of `records` that only newer files have."""
 _PRESENT = "SELECT key, record, position, {} FROM records WHERE key=?"
 _PRESENT_SOME = "SELECT key, record, position, {} FROM records WHERE key IN (??)"
@@ -318,6 +324,10 @@ class SqliteRecords:
     def find_record(self, key: str) -> Record | None:
         text = self.find_stored(key)
         return None if text is None else decode_record(key, text)
+
+    def find_records(self, keys: Sequence[str]) -> dict[str, Record]:
+        rows = self._fetch_summed(_RECORDS, (_encode_json(keys).decode(),), PLACE)
+        return {row[0]: decode_line(*row) for row in rows}
 
     def _fetch_range(
         self, low: str, high: str | None, limit: int, *, with_bytes: bool = False
