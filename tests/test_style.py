@@ -201,3 +201,35 @@ def test_a_question_for_the_class_of_a_name_too_many_is_found(tmp_path: Path) ->
     (tmp_path / "reading/more.py").write_text("isinstance(name, ids.pdi.Pdi) or isinstance(a, Urn)")
     (complaint,) = check.check_kinds(tmp_path)
     assert "reading/more.py:1" in complaint
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'DIRECTORIES = ("segments", "incoming")',
+        'files = (*root.glob("*"), *root.glob("segments/*"))',
+        'path = root / "segments" / "000001.warc"',
+        'path = root / f"segments/{number:06d}.warc"',
+        'path = root / "archive" / "0=ocfl_1.1"',
+        'path = Path(root, "registry.sqlite")',
+        "code = error.connection.system_errno",
+    ],
+)
+def test_only_a_store_knows_where_it_keeps_things(tmp_path: Path, line: str) -> None:
+    """Issue 14: "apsw, SQL, paths of segments and system_errno stay inside their adapters"."""
+    check_places = load_check().check_places
+    for place in ("upkeep", "storage"):
+        (tmp_path / place).mkdir()
+        (tmp_path / place / "backup.py").write_text(line)
+    (tmp_path / "storage/segments").mkdir()
+    (tmp_path / "storage/segments/files.py").write_text(line)
+    places = {complaint.partition(":")[0] for complaint in check_places(tmp_path)}
+    assert places == {str(tmp_path / place / "backup.py") for place in ("upkeep", "storage")}
+
+
+def test_other_uses_of_these_words_are_free(tmp_path: Path) -> None:
+    (tmp_path / "module.py").write_text(
+        'phase = make(phase="segments")\nfor name in ("parts", "archive"):\n    close(name)\n'
+        'share = {"segments": 0}\n'
+    )
+    assert list(load_check().check_places(tmp_path)) == []

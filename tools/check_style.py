@@ -11,6 +11,9 @@ English: the patterns below stay out of docstrings, comments, messages and docum
 habit that makes a sentence hard to read: a clause used as a noun, "where" for "if", persons for
 programs, words that say only that something "lies" or "stands" somewhere.
 
+Places: only a store knows where it keeps records and bytes, and what its database says. Other code
+does not write the names of its files, or read the error numbers of SQLite; it asks the port.
+
 Errors: each reason has a class, so no sentence is given to the constructor of an error: no string
 with two spaces in it, whether written there or in the function around it. Fields that hold a
 phrase by their definition are in `PHRASES`.
@@ -116,6 +119,14 @@ FORMS = {("extractors/film/video.py", "frames"), ("extractors/pdf/objects.py", "
 """Texts that are kept with a digest, as `Decoded.form`, and so keep their form."""
 
 
+STORE_FILES = re.compile(r"\A(segments|registry\.sqlite)\Z|(\A|/)segments/|/archive/|\.warc\Z")
+"""Names of files and directories that belong to a store."""
+SEALED = re.compile(r"\Aarchive(/|\Z)")
+"""The name of such a directory, which has other meanings except in a path."""
+STORES_ASKED = {"system_errno"}
+"""Attributes by which a database of a store says what happened."""
+
+
 class Finding(NamedTuple):
     """One place where the text is against the style."""
 
@@ -135,7 +146,7 @@ def main(arguments: list[str]) -> int:
     complaints = [str(finding) for finding in findings]
     if not roots:
         complaints += [*check_names(SOURCES), *check_errors(SOURCES), *check_counts(SOURCES)]
-        complaints += [*check_lengths(SOURCES), *check_kinds(SOURCES)]
+        complaints += [*check_lengths(SOURCES), *check_kinds(SOURCES), *check_places(SOURCES)]
     sys.stdout.writelines(f"{complaint}\n" for complaint in complaints)
     return 1 if complaints else 0
 
@@ -210,6 +221,41 @@ def check_kinds(root: Path) -> Iterator[str]:
         yield (
             f"{len(found)} places ask for the class of a name, at most {MOST_KINDS_ASKED} may: "
             f"ask its scheme (perdure.ids.scheme_of): {', '.join(found)}"
+        )
+
+
+def check_places(root: Path) -> Iterator[str]:
+    """The places outside of the stores that know the files of a store, or its database."""
+    for path in sorted(root.rglob("*.py")):
+        if len(path.relative_to(root).parts) > 2 and path.relative_to(root).parts[0] == "storage":
+            continue
+        shown = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
+        for node in read_module(path).nodes:
+            if isinstance(node, ast.Attribute) and node.attr in STORES_ASKED:
+                yield f"{shown}:{node.lineno}: only its store knows this: {node.attr}"
+            for text in _list_path_texts(node):
+                if STORE_FILES.search(str(text.value)) or (
+                    isinstance(node, ast.BinOp | ast.Call) and SEALED.search(str(text.value))
+                ):
+                    yield f"{shown}:{text.lineno}: only its store knows this: {text.value!r}"
+
+
+_PATH_METHODS = {"Path", "PurePath", "PurePosixPath", "glob", "joinpath", "join", "rglob"}
+
+
+def _list_path_texts(node: ast.AST) -> Iterator[ast.Constant]:
+    """The texts that a node makes part of a path, or lists."""
+    found: list[ast.expr] = []
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+        found = [node.left, node.right]
+    elif isinstance(node, ast.Call) and _name_called(node) in _PATH_METHODS:
+        found = node.args
+    elif isinstance(node, ast.Tuple | ast.List | ast.Set):
+        found = node.elts
+    for one in found:
+        parts = one.values if isinstance(one, ast.JoinedStr) else [one]
+        yield from (
+            part for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)
         )
 
 

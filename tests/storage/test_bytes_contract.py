@@ -195,6 +195,12 @@ def test_bytes_that_end_too_early_are_an_alarm(place: Place, writer: BytesWriter
     assert isinstance(damage, Corrupt)
 
 
+def test_create_makes_the_listed_directories_only(place: Place) -> None:
+    """ "The names of the directories that `create` makes in the registry directory"."""
+    made = {path.name for path in place.root.iterdir() if path.is_dir()}
+    assert made == {"incoming", "aside", *place.held.list_directories()}
+
+
 # Rebuilding
 # ----------
 

@@ -33,7 +33,7 @@ from perdure.testing.memory_bytes import MemoryByteStore
 from perdure.testing.stores import MemoryStore
 from perdure.upkeep import audit as audits
 from perdure.upkeep import audit_records
-from perdure.upkeep.full_audit import audit_registry
+from perdure.upkeep.full_audit import audit_registry, measure_size
 from perdure.upkeep.transfer.renewal import rebuild_registry
 
 LARGE = b"large" * (2 << 20)
@@ -81,6 +81,13 @@ def test_a_sound_registry_has_a_finding_for_each_representation(full: Desk) -> N
     assert [one.problem for one in found] == [None] * 10
     assert {f"{TODAY}/3.text.1", f"{TODAY}/5.text.1"} <= {one.identifier for one in found}
     assert sum(one.length for one in found) > len(LARGE)
+
+
+def test_sealed_segments_count_for_the_size_of_an_audit(full: Desk, tmp_path: Path) -> None:
+    """Helper processes help with what is read, which is not only what lies in `segments/`."""
+    full.registry.seal()
+    assert len(LARGE) < measure_size(full.root) < len(LARGE) + (1 << 20)
+    assert measure_size(tmp_path / "nothing") == 0
 
 
 def test_entries_of_the_index_of_captures_must_lead_to_records(full: Desk, tmp_path: Path) -> None:

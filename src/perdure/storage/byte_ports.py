@@ -173,6 +173,12 @@ class Bytes(Protocol):
     def create(self) -> None:
         """Prepare the registry directory, unless that was done before."""
 
+    def list_directories(self) -> tuple[str, ...]:
+        """The names of the directories that `create` makes in the registry directory, if any.
+
+        Only this store uses them.
+        """
+
     def read_bytes(self, held: Representation) -> bytes:
         """All bytes of a representation."""
 

@@ -124,6 +124,9 @@ class MemoryBytes:
     def create(self) -> None:
         self._root.mkdir(parents=True, exist_ok=True)
 
+    def list_directories(self) -> tuple[str, ...]:
+        return ()
+
     def read_bytes(self, held: Representation) -> bytes:
         return b"".join(self.read_chunks(held))
 

@@ -27,7 +27,7 @@ from perdure.storage.postgresql.connecting import connect, reading_errors
 _FILE = "node"
 _NAME = "INSERT INTO meta VALUES ('keeper', %s), ('keeper host', %s) ON CONFLICT DO NOTHING"
 _KEEPER = "SELECT name, value FROM meta WHERE name IN ('keeper', 'keeper host')"
-_FREE_OF_BYTES = frozenset(("create", "close", "list_numbers", "open_writer"))
+_FREE_OF_BYTES = frozenset(("create", "close", "list_directories", "list_numbers", "open_writer"))
 """What also a node without the bytes does."""
 
 

@@ -299,7 +299,7 @@ def check_root(root: Path) -> Iterator[Corrupt]:
     except Corrupt as error:
         yield error
     for name, text in ocfl_layout.list_declarations():
-        found = _read_file(root / "archive" / name)
+        found = _read_file(root / ocfl.ARCHIVE / name)
         if found != text:
             yield _make_altered("archive/", name, text, found)
 

@@ -81,7 +81,7 @@ def _replace_erased(root: Path, target: Path, number: int, *, link: bool) -> Non
 
 def _drop_loose(target: Path, sealed: Path, loose: Path) -> None:
     """Remove the earlier copy of a segment, after its object is durable in its place."""
-    sync_above(sealed, target / "archive")
+    sync_above(sealed, target / ocfl.ARCHIVE)
     loose.unlink(missing_ok=True)
 
 

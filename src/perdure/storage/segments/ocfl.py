@@ -27,6 +27,8 @@ from perdure.storage.ocfl_layout import (
     spell_sidecar,
 )
 
+ARCHIVE = "archive"
+"""The directory of the sealed segments."""
 _ALGORITHM = "sha512"
 _CHUNK = 1024 * 1024
 
@@ -37,7 +39,7 @@ def object_id(number: int) -> str:
 
 def object_path(root: Path, number: int) -> Path:
     """The directory of an object."""
-    return root / "archive" / find_object_path(object_id(number))
+    return root / ARCHIVE / find_object_path(object_id(number))
 
 
 def content_path(root: Path, number: int) -> Path:
@@ -47,13 +49,13 @@ def content_path(root: Path, number: int) -> Path:
 
 def list_objects(root: Path) -> list[int]:
     """The numbers of all segments that are already objects."""
-    found = (root / "archive").glob("*/*/*/*/v1/content/[0-9]*.warc")
+    found = (root / ARCHIVE).glob("*/*/*/*/v1/content/[0-9]*.warc")
     return sorted(int(path.stem) for path in found)
 
 
 def make_storage_root(root: Path) -> None:
     """Declare `archive/` an OCFL storage root, unless it is one already."""
-    base = root / "archive"
+    base = root / ARCHIVE
     if (base / "0=ocfl_1.1").exists():
         return
     (base / "extensions" / NAME).mkdir(parents=True, exist_ok=True)
@@ -87,7 +89,7 @@ def seal_segment(
             sync_directory(directory)
         place.parent.mkdir(parents=True, exist_ok=True)
         replace_durably(building, place)
-    sync_above(place, root / "archive")  # again, if a crash came before it
+    sync_above(place, root / ARCHIVE)  # again, if a crash came before it
     loose.unlink(missing_ok=True)
     sync_directory(loose.parent)
 

@@ -53,6 +53,9 @@ class Segments:
         (self._root / directory.SEGMENTS).mkdir(parents=True, exist_ok=True)
         ocfl.make_storage_root(self._root)
 
+    def list_directories(self) -> tuple[str, ...]:
+        return (directory.SEGMENTS, ocfl.ARCHIVE)
+
     # Reading
     # -------
 

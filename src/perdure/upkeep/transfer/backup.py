@@ -33,7 +33,7 @@ from perdure.errors.processes import BackupRunning, CopyHasWriter
 from perdure.errors.root import quote
 from perdure.model.changes import ChainHead, ChangeMark
 from perdure.model.timestamps import format_timestamp
-from perdure.registry import SETTINGS_FILE, utc_now
+from perdure.registry import DIRECTORIES, SETTINGS_FILE, utc_now
 from perdure.storage import closed_days, fence, handover, home
 from perdure.storage.byte_ports import Bytes, OpenBytes
 from perdure.storage.durable import (
@@ -48,8 +48,6 @@ from perdure.storage.ports import Records, Store, storage_errors
 from perdure.upkeep.citations.received import back_up_reports
 from perdure.upkeep.milestones import Milestone, note_backup
 from perdure.writing.copy_fence import FULL, CopyFence
-
-_DIRECTORIES = ("segments", "archive", "incoming", "aside")
 
 
 class BackupProgress(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,12 +75,13 @@ def back_up(
     Raises InvalidRequest if `target` is something else, Corrupt if a segment is missing or too
     short, StorageFailed if the disk is full, Unavailable if another process writes to `target`.
     """
-    _check_target(root, target)
-    at = format_timestamp(utc_now())
     with storage_errors("the backup"), ExitStack() as opened:
         held = opened.enter_context(closing(open_bytes(root)))
         copied = opened.enter_context(closing(open_bytes(target)))
-        for name in _DIRECTORIES:
+        directories = (*copied.list_directories(), *DIRECTORIES)
+        _check_target(root, target, directories)
+        at = format_timestamp(utc_now())
+        for name in directories:
             (target / name).mkdir(parents=True, exist_ok=True)
         work = target / "incoming"
         opened.enter_context(hold_lock(work, BackupRunning(used=quote(target))))
@@ -102,7 +101,7 @@ def back_up(
             done += length
             yield BackupProgress(phase="segments", share=done / total)
         _copy_other_files(root, target)
-        for directory in (*(target / name for name in _DIRECTORIES), target):
+        for directory in (*(target / name for name in directories), target):
             sync_directory(directory)
         sync_directory(target.resolve().parent)
         copy.install()
@@ -124,12 +123,13 @@ def _copy_other_files(root: Path, target: Path) -> None:
     copy_durably(root / SETTINGS_FILE, target / SETTINGS_FILE)
 
 
-def _check_target(root: Path, target: Path) -> None:
-    check_directory(target, *_DIRECTORIES)
+def _check_target(root: Path, target: Path, directories: tuple[str, ...]) -> None:
+    """Raise InvalidRequest if `target` has anything but a registry with these directories."""
+    check_directory(target, *directories)
     if resolve_path(target).is_relative_to(resolve_path(root)):
         raise TargetInRegistry(target=str(target))
     names = [one.name for one in target.iterdir()] if target.exists() else []
-    strange = not (target / "incoming").is_dir() and not set(names) <= set(_DIRECTORIES)
+    strange = not (target / "incoming").is_dir() and not set(names) <= set(directories)
     if strange:
         raise TargetNotBackup(target=str(target))
 
