@@ -5,9 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import entry_points
+from itertools import chain
 from pathlib import Path
 
 import pytest
+from tests.storage import stores
 
 from perdure.errors import BadSettings
 from perdure.plugins import select_points
@@ -31,13 +34,33 @@ def test_a_store_of_another_package_is_chosen_by_its_name() -> None:
     assert load_bytes("other", points) is Segments
 
 
-def test_a_store_that_is_not_installed_is_told(root: Path) -> None:
+@pytest.mark.parametrize(
+    ("setting", "group", "own"), [("STORE", STORES, "sqlite"), ("BYTES", BYTES, "segments")]
+)
+def test_a_store_that_is_not_installed_is_told(
+    root: Path, setting: str, group: str, own: str
+) -> None:
+    installed = sorted(point.name for point in entry_points(group=group))
+    assert own in installed
     with pytest.raises(
-        BadSettings, match=r"no store has this name; installed: postgres, postgresql, sqlite"
+        BadSettings, match=f"no store has this name; installed: {', '.join(installed)}"
     ):
-        Registry(root, environment={"PERDURE_STORE": "oracle"})
-    with pytest.raises(BadSettings, match=r"no store has this name; installed: segments"):
-        Registry(root, environment={"PERDURE_BYTES": "objects"})
+        Registry(root, environment={f"PERDURE_{setting}": "oracle"})
+
+
+def list_packages(value: object) -> set[str]:
+    """The packages of a class and of those from which it derives."""
+    kind = value if isinstance(value, type) else type(value)
+    return {one.__module__.rpartition(".")[0] for one in kind.__mro__}
+
+
+def test_every_store_is_under_its_contract(tmp_path: Path) -> None:
+    """A store with an entry point has its line in `tests/storage/stores.py`."""
+    ours = {*chain.from_iterable(list_packages(one) for one in stores.STORES)}
+    for make in stores.BYTE_STORES:
+        ours |= list_packages(make().open_bytes(tmp_path))
+    found = [point for group in (STORES, BYTES) for point in entry_points(group=group)]
+    assert {point.module.rpartition(".")[0] for point in found} <= ours
 
 
 OTHER = PluginPoint("sqlite", "perdure.testing.stores:MemoryStore", STORES)

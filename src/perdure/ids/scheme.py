@@ -43,7 +43,8 @@ class Label(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     """The label with its colon, in lower case: `doi:`, `urn:nbn:`."""
     datacite_type: str
-    """DataCite's type of such identifiers, spelled as in its controlled list if it is there."""
+    """DataCite's type of such identifiers, spelled as in its controlled list if it is there, or
+    the name of the scheme in capitals."""
     resolver: str = ""
     """The URL of the public resolver, to which the name is appended, for schemes of other packages;
     those of perdure are listed in `perdure.ids.public_resolvers`."""

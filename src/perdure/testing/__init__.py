@@ -18,13 +18,11 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 
 from hypothesis import strategies as st
 
-from perdure.ids import Identifier, parse
-
-SCHEMES = ("pdi", "urn", "urn1993", "pwid", "handle", "ark")
-"""The schemes that have a module here."""
+from perdure.ids import Identifier, load_schemes, parse
 
 _TROUBLE = (
     *"%#@*=/:.,;()+-_~?&'\"<>[]\\ \t\r\n\x00\x7f",
@@ -51,9 +49,15 @@ letters with an ASCII lower case, non-ASCII digits, halves of surrogate pairs, l
 
 
 @cache
+def list_schemes() -> tuple[str, ...]:
+    """The names of the installed schemes that have a module here."""
+    return tuple(name for name in load_schemes() if find_spec(f"{__name__}.{name}"))
+
+
+@cache
 def texts(*schemes: str) -> st.SearchStrategy[str]:
     """Well-formed texts of the named schemes, or of all schemes, in every spelling."""
-    return st.one_of([import_module(f"{__name__}.{s}").texts() for s in schemes or SCHEMES])
+    return st.one_of([import_module(f"{__name__}.{s}").texts() for s in schemes or list_schemes()])
 
 
 @cache
