@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.server.conftest import Answer
-from tests.server.deployment import OTHER_SERIES, SERIES, Deployment, text
+from tests.server.deployment import OTHER_SERIES, SERIES, Deployment, deployed, text
 
 
 def rows(answer: Answer) -> list[dict[str, Any]]:
@@ -121,3 +123,22 @@ def test_who_waits_in_vain_is_answered_in_the_end(site: Deployment) -> None:
     answer = site.get(f"/changes?since={last(site)}", "Prefer: respond-async, wait=1")
     assert rows(answer) == []
     assert answer.headers["preference-applied"] == "wait=1"
+
+
+def test_who_waits_is_answered_when_the_server_stops(tmp_path: Path) -> None:
+    """They would be cut off at the end of the time that the server has to stop."""
+    with deployed(tmp_path / "registry", grace=10) as site, ThreadPoolExecutor() as clients:
+        secret = site.token("a patient writer", operations=("mint",))
+        before = last(site)
+        patient = ("Prefer: mirrored=1, wait=60",)
+        write = clients.submit(site.put, f"/pdi://{SERIES}/", b"one", *patient, token=secret)
+        while (mark := last(site)) == before:
+            time.sleep(0.05)
+        follow = clients.submit(site.get, f"/changes?since={mark}", "Prefer: wait=30")
+        time.sleep(0.3)
+        assert not write.done()
+        assert not follow.done()
+        assert site.stop() == 0
+    assert rows(follow.result()) == []
+    assert write.result().status == 201
+    assert "preference-applied" not in write.result().headers

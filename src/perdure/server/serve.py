@@ -122,6 +122,7 @@ class Worker:
         self.fast = FastPath(self._registry, self._generation, health, self._cold)
         self.fast.drop_outdated()
         self.fast_write = FastWrites(self._service, writes)
+        self.end_waits = self._service.stopping.set
         self._service.metrics.watch_fast_path(self.fast)
         self._service.metrics.watch_queues(self._service.queues)
 
@@ -328,6 +329,7 @@ class _Config(uvicorn.Config):
             None if logged else worker.fast_write,
             client_seconds=worker.settings.client_seconds,
             limits=worker.limits,
+            end_waits=worker.end_waits,
         )
         self.http_protocol_class = offer_sender(made)
 

@@ -111,9 +111,13 @@ class _Page:
 
 
 async def _wait_for_change(service: Service, seen: int, seconds: int) -> None:
-    """Wait until there is another change, or until the time is over."""
+    """Wait until there is another change, the time is over, or the server stops."""
     end = time.monotonic() + seconds
     with service.count_as_waiting():
         # Another process writes the count into shared memory, so nothing can call us back.
-        while service.count_changes() == seen and time.monotonic() < end:  # noqa: ASYNC110
+        while (  # noqa: ASYNC110
+            service.count_changes() == seen
+            and time.monotonic() < end
+            and not service.stopping.is_set()
+        ):
             await asyncio.sleep(_LOOK_EVERY)

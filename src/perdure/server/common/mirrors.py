@@ -108,6 +108,6 @@ async def wait_for_mirrors(service: Service, request: Request, answer: Answer) -
         if found >= int(wanted[1]):
             answer.fields.append((b"preference-applied", b"mirrored=%d" % int(wanted[1])))
             return answer
-        if time.monotonic() >= end:
+        if time.monotonic() >= end or service.stopping.is_set():
             return answer
         await asyncio.sleep(_LOOK_EVERY)

@@ -68,6 +68,8 @@ class Service:
     """The lengths of parts that are generated while they are sent, by their entity tags."""
     searching: Searching = field(init=False)
     """Searches the registry."""
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when the server stops: requests that wait for others are answered at once."""
     search_wanted: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when someone searches, so that the index is made at once."""
     desk_sessions: DeskSessions = field(init=False)

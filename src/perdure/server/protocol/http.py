@@ -159,6 +159,7 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
     head_seconds: ClassVar[float] = 10.0
     watch: ClassVar[StallWatch | None] = None
     limits: ClassVar[ClientLimits | None] = None
+    end_waits: ClassVar[Callable[[], None] | None] = None
 
     def __init__(
         self,
@@ -432,6 +433,8 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
 
     def shutdown(self) -> None:
         """Called by uvicorn when the server stops. An answer that is under way is finished."""
+        if end_waits := type(self).end_waits:
+            end_waits()
         if self._promised:
             self._last = True
         else:
@@ -702,11 +705,13 @@ def make_protocol_class(
     head_seconds: float = 10.0,
     client_seconds: float | None = None,
     limits: ClientLimits | None = None,
+    end_waits: Callable[[], None] | None = None,
 ) -> type[RawTargetProtocol]:
     """Make the class for uvicorn's `http=`, with fast answers and time limits.
 
     A head must be complete after `head_seconds`; a client that takes nothing of an answer, or sends
     nothing of its body, is cut off after `client_seconds`. A client beyond its `limits` is refused.
+    When the server stops, `end_waits` has to let requests that wait for an event be answered.
     """
 
     class ConfiguredProtocol(RawTargetProtocol):
@@ -717,4 +722,5 @@ def make_protocol_class(
     ConfiguredProtocol.head_seconds = head_seconds
     ConfiguredProtocol.watch = StallWatch(client_seconds) if client_seconds else None
     ConfiguredProtocol.limits = limits
+    ConfiguredProtocol.end_waits = end_waits
     return ConfiguredProtocol
