@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import http.client
 import socket
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from tests.server.deployment import SERIES, Deployment, deployed, text, wait_for
+from tests.server.deployment import SERIES, Deployment, deployed, start, text, wait_for
 from tests.upkeep.mirroring.conftest import MakeMirror, Mirror
 from tests.upkeep.mirroring.test_promoted import promote
 
@@ -71,7 +69,8 @@ def test_no_link_breaks_when_names_are_handed_over(tmp_path: Path, make_mirror: 
         mirror.catch_up()
         promote(mirror, 2)
         mirror.close()
-        site = serve_at(mirror.root, port)
+        process, _ = start(mirror.root, port=port)
+        site = Deployment(mirror.root, port, process)
         try:
             wait_for(site)
             bound = (302, "https://clinton.archives.example/1")
@@ -100,7 +99,8 @@ def test_later_rows_of_the_predecessor_are_refused(tmp_path: Path, make_mirror: 
             journal.begin_batch()
             journal.add_records([(key, line)], Deed("retrospect", now(), "local"))
             journal.commit_batch()
-        again = serve_at(origin.root, origin.port)
+        process, _ = start(origin.root, port=origin.port)
+        again = Deployment(origin.root, origin.port, process)
         try:
             wait_for(again)
             with pytest.raises(OriginContradicts, match="handed over"):
@@ -113,14 +113,6 @@ def test_later_rows_of_the_predecessor_are_refused(tmp_path: Path, make_mirror: 
     assert state.contradiction is not None
     assert state.contradiction.rule == CLOSED
     assert mirror.record(key) is None
-
-
-def serve_at(root: Path, port: int) -> Deployment:
-    """Serve a registry at a port that is known before."""
-    command = [sys.executable, "-m", "perdure.cli", "serve", "-C", str(root)]
-    with (root.parent / f"{port}.log").open("ab") as log:
-        process = subprocess.Popen([*command, "--port", str(port), "--workers", "1"], stderr=log)
-    return Deployment(root, port, process)
 
 
 def now() -> str:

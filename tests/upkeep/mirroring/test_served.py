@@ -279,8 +279,7 @@ def test_a_mirror_that_is_killed_goes_on_where_it_was(tmp_path: Path) -> None:
             if turn % 2:
                 running.process.kill()
                 running.process.wait()
-                process, _ = restart(origin)
-                running.process = process
+                running.process, _ = start(origin.root, port=origin.port)
                 wait_for(running)
         last = follow(root)
         theirs = Registry(origin.root)
@@ -291,17 +290,6 @@ def test_a_mirror_that_is_killed_goes_on_where_it_was(tmp_path: Path) -> None:
         check_whole(theirs, ours)
         theirs.close()
         ours.close()
-
-
-def restart(site: Deployment) -> tuple[subprocess.Popen[bytes], int]:
-    """A server over the same registry, at the same port."""
-    command = [sys.executable, "-m", "perdure.cli", "serve", "-C", str(site.root)]
-    log = (site.root.parent / f"{site.port}.log").open("ab")
-    with log:
-        process = subprocess.Popen(
-            [*command, "--port", str(site.port), "--workers", "1"], stderr=log
-        )
-    return process, site.port
 
 
 # Waiting for mirrors

@@ -7,9 +7,16 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.server.deployment import OTHER_SERIES, SERIES, Deployment, deployed, text, wait_for
+from tests.server.deployment import (
+    OTHER_SERIES,
+    SERIES,
+    Deployment,
+    deployed,
+    start,
+    text,
+    wait_for,
+)
 from tests.upkeep.mirroring.conftest import AT, FakeOrigin, MakeMirror, Mirror, serve_fake
-from tests.upkeep.mirroring.test_handed_over import serve_at
 from tests.upkeep.mirroring.test_promoted import promote
 from tests.upkeep.mirroring.test_served import served
 
@@ -84,7 +91,8 @@ def test_a_mirror_starts_again_with_the_successor_of_its_origin(
         secret = make_token(origin)
         mirror = make_mirror(origin.base, secret)
         mirror.catch_up()
-        site = serve_at(heir, port)
+        process, _ = start(heir, port=port)
+        site = Deployment(heir, port, process)
         try:
             wait_for(site)
             with pytest.raises(OriginUnrelated):
