@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any
 from xml.etree import ElementTree
 
+from tests.contract import over_foreign
 from tests.contract.fixture import BASE, DELEGATE, LABELS
 from tests.contract.table import Cell, Outcome, fill_spelling
 from tests.contract.terms import make_list, name_record, read_name_at, read_picture
@@ -50,6 +51,9 @@ def ask(site: Deployment, cell: Cell, kind: dict[str, Any]) -> Outcome:
         if cell.question in _NOT_FOLLOWED or not there.startswith(f"{BASE}/"):
             return {"is": "redirect", "to": read_name_at(there)}
         target = there.removeprefix(BASE)
+    foreign = over_foreign.READERS.get(cell.face)
+    if foreign is not None:
+        return foreign(answer, cell.question)
     shown = answer.status == 410 and cell.question == "page"  # a tombstone has a page
     if answer.status >= 400 and not shown:
         return _read_error(answer)

@@ -15,6 +15,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 FILE = Path(__file__).parents[2] / "vectors" / "contract.json"
 TABLE: dict[str, Any] = json.loads(FILE.read_text("utf-8"))
@@ -48,14 +49,16 @@ class Gap(NamedTuple):
 def read_cells() -> Iterator[Cell | Gap]:
     """Every cell of the table, in its order."""
     differing = {
-        (one["face"], kind, one["spelling"]): one["outcome"]
+        (face, kind, one["spelling"]): one["outcome"]
         for one in TABLE["differs"]
+        for face, has in TABLE["faces"].items()
         for kind in one["kinds"]
+        if one["face"] in (face, has.get("like"))
     }
     for face, has in TABLE["faces"].items():
         for kind, name in TABLE["kinds"].items():
             for question in TABLE["questions"]:
-                reason = _find_reason(has, name, face, question)
+                reason = _find_reason(has, kind, name, face, question)
                 if reason is not None:
                     yield Gap(face, kind, question, reason)
                     continue
@@ -70,17 +73,26 @@ def read_cells() -> Iterator[Cell | Gap]:
 
 
 def _find_reason(
-    face: dict[str, Any], kind: dict[str, Any], name: str, question: str
+    face: dict[str, Any], label: str, kind: dict[str, Any], name: str, question: str
 ) -> str | None:
     """The reason why a face cannot ask a question about a kind of name; None if it can."""
     of_kind: dict[str, str] = kind.get("cannot", {})
-    candidates = (
-        face["cannot"].get(question),
-        of_kind.get(question),
-        of_kind.get(name),
-        of_kind.get(f"{name}: {question}"),
-    )
+    only = face.get("only")
+    candidates = [find_face_reason(face, question), of_kind.get(question)]
+    for one in (name, face.get("like", name)):
+        candidates += [of_kind.get(one), of_kind.get(f"{one}: {question}")]
+    if only is not None and label not in only["kinds"]:
+        candidates.append(only["reason"])
     return next((one for one in candidates if one is not None), None)
+
+
+def find_face_reason(face: dict[str, Any], question: str) -> str | None:
+    """The reason why a face cannot ask a question about any name; None if it can."""
+    if question in face["asks"]:
+        return None
+    reasons: dict[str, str] = face["cannot"]
+    reason = reasons.get(question)
+    return reasons.get("every other question") if reason is None else reason
 
 
 def _say(face: dict[str, Any], outcome: Outcome) -> Outcome:
@@ -105,6 +117,12 @@ class _Fields(dict[str, str]):
     def __missing__(self, field: str) -> str:
         if field == "path":
             return self["name"]
+        if field == "query":
+            return quote(self["name"], safe="")
+        if field == "id":  # EZID reads its path decoded once
+            return quote(self["name"], safe="/:")
+        if field == "doi":
+            return self["name"].removeprefix("doi:")
         if field == "info":
             return "info"
         raise KeyError(field)

@@ -32,7 +32,9 @@ def list_cells() -> list[Cell]:
     return [
         cell
         for cell in cells()
-        if TABLE["faces"][cell.face]["via"] == "http" and cell.spelling.startswith("/")
+        if TABLE["faces"][cell.face]["via"] == "http"
+        and cell.spelling.startswith("/")
+        and cell.face != "OAI-PMH"  # which lists the collections of a record, too
     ]
 
 

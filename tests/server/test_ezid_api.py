@@ -24,7 +24,7 @@ from tests.upkeep.exchange.samples import DATACITE
 
 from perdure.errors.credentials import SessionEnded
 from perdure.ids import parse
-from perdure.model.commands import SaveToken, Withdraw
+from perdure.model.commands import Alias, SaveToken, Withdraw
 from perdure.model.records import Token
 from perdure.policy.operations import OPERATIONS
 from perdure.policy.tokens import digest_key
@@ -176,6 +176,19 @@ def test_the_longest_identifier_is_found(client: Client) -> None:
         "success: ark:/99999/fk4long in_lieu_of ark:/99999/fk4long/chapter1",
     )
     assert client.ask("GET", "id/ark:/99999/fk4lon")[0] == 400
+
+
+def test_an_alias_answers_with_the_identifier_that_has_it(site: Deployment, client: Client) -> None:
+    """architecture.md: "Every face gives the same answer." A redirect of `/ark:…` follows it."""
+    client.ask("PUT", "id/ark:/99999/fk4main", "_target: https://a.example/")
+    one, other = parse("ark:99999/fk4main"), parse("ark:99999/fk4second")
+    site.do(Alias(identifier=one, other=other))
+    status, text = client.ask("GET", "id/ark:/99999/fk4second")
+    assert (status, text.splitlines()[0]) == (
+        200,
+        "success: ark:/99999/fk4main in_lieu_of ark:/99999/fk4second",
+    )
+    assert client.ask("POST", "id/ark:/99999/fk4second", "erc.who: B")[0] == 400  # as before
 
 
 def test_a_session_stands_for_the_password(site: Deployment) -> None:

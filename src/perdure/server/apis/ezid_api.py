@@ -212,28 +212,38 @@ def _read_name(text: str) -> Identifier:
 
 def _show_identifier(service: Service, request: Request, text: str) -> Answer:
     given = _check_options(request, "prefix_match")
-    asked = _read_name(text)
+    asked = _read_asked(text)
     exported = _find_exported(service, request, asked, longest=given.get("prefix_match") == "yes")
     shown = ezid.spell_identifier(str(exported.identifier.resource))
-    wanted = ezid.spell_identifier(str(asked.resource))
+    wanted = ezid.spell_identifier(str(asked))
     line = f"success: {shown}" + (f" in_lieu_of {wanted}" if shown != wanted else "")
     body = anvl.write_elements(show_elements(exported))
     return _answer(line, HTTPStatus.OK, body=body)
 
 
+def _read_asked(text: str) -> Identifier:
+    """Read the identifier that a client asks for, which may name a part or a version of a record.
+
+    Raises MalformedIdentifier or PatternNotAllowed.
+    """
+    asked = parse(ezid.name_identifier(text))
+    return asked if asked.whole is not asked else check_bindable(asked)
+
+
 def _find_exported(
     service: Service, request: Request, asked: Identifier, *, longest: bool
 ) -> ExportedRecord:
-    """Find a record, or that of the longest identifier with which the asked one begins."""
+    """Find the record that answers for an identifier, such as that of which it is an alias.
+
+    With `longest`, it may be that of the longest identifier with which the asked one begins.
+    """
     text = str(asked)
     for cut in range(min(_LONGEST_CUT, len(text)) if longest else 1):
         try:
             name = parse(text[: len(text) - cut])
-            found = whole_records.find_exported(service, request, name, request.base_url)
+            return whole_records.find_exported(service, request, name, request.base_url)
         except (MalformedIdentifier, NotFound):
             continue
-        if found.identifier.resource == name.resource:
-            return found
     raise NotFound(identifier=text)
 
 
