@@ -12,40 +12,33 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from click.testing import CliRunner, Result
 from tests.server.deployment import deployed, resource, text
+from tests.upkeep.harvested import (
+    NOW,
+    OAI,
+    Repository,
+    count,
+    frame,
+    read,
+    run,
+    write_map,
+)
 
-from perdure.cli import exits, perdure
+from perdure.cli import exits
 from perdure.errors import InvalidRequest, Unavailable
 from perdure.ids import parse
 from perdure.model.commands import Bind, Withdraw
 from perdure.model.records import Location
-from perdure.registry import Registry, initialise
+from perdure.registry import Registry
 from perdure.upkeep.harvesting.maps import MapMalformed, read_map
 from perdure.upkeep.harvesting.pages import PageMalformed, read_page
 from perdure.upkeep.harvesting.state import FILE
 
 PERDURE = [sys.executable, "-m", "perdure.cli"]
-OAI = "http://www.openarchives.org/OAI/2.0/"
 DC = "http://www.openarchives.org/OAI/2.0/oai_dc/"
-NOW = "2026-11-27T12:00:00Z"
-IDENTIFY = (
-    "<Identify><repositoryName>R</repositoryName><granularity>YYYY-MM-DDThh:mm:ssZ</granularity>"
-    "<deletedRecord>persistent</deletedRecord></Identify>"
-)
-
-
-def frame(body: str, at: str = NOW) -> bytes:
-    """An answer of a repository."""
-    time = f"<responseDate>{at}</responseDate>" if at else ""
-    return f'<?xml version="1.0"?><OAI-PMH xmlns="{OAI}">{time}{body}</OAI-PMH>'.encode()
 
 
 def write_record(name: str, *identifiers: str, title: str = "A title") -> str:
@@ -68,89 +61,6 @@ def write_deleted(name: str) -> str:
 def write_list(*records: str, token: str = "") -> bytes:
     end = f"<resumptionToken>{token}</resumptionToken>" if token else ""
     return frame(f"<ListRecords>{''.join(records)}{end}</ListRecords>")
-
-
-class Repository:
-    """A repository of another: its answers by their tokens, "" for the first page."""
-
-    def __init__(self) -> None:
-        self.pages: dict[str, bytes] = {}
-        self.paths: dict[str, bytes] = {}
-        self.asked: list[dict[str, str]] = []
-        self.busy: list[tuple[int, dict[str, str], bytes]] = []
-        self.on_token: dict[str, Any] = {}
-        repository = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                asked = {
-                    name: values[0] for name, values in parse_qs(urlsplit(self.path).query).items()
-                }
-                repository.asked.append(asked)
-                if asked.get("resumptionToken") in repository.on_token:
-                    repository.on_token.pop(asked["resumptionToken"])()
-                if repository.busy:
-                    status, fields, body = repository.busy.pop(0)
-                else:
-                    known = repository.paths.get(urlsplit(self.path).path)
-                    status, fields, body = 200, {}, known or repository.answer(asked)
-                self.send_response(status)
-                for name, value in fields.items():
-                    self.send_header(name, value)
-                if "Content-Length" not in fields:
-                    self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_address[1]}/oai"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-
-    def answer(self, asked: dict[str, str]) -> bytes:
-        if asked.get("verb") == "Identify":
-            return frame(IDENTIFY)
-        token = asked.get("resumptionToken", "")
-        unknown = frame(f'<error code="badResumptionToken">{token}</error>')
-        return self.pages.get(token, unknown)
-
-
-@pytest.fixture
-def repository() -> Iterator[Repository]:
-    made = Repository()
-    yield made
-    made.server.shutdown()
-    made.server.server_close()
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Path:
-    """A registry that may ask servers on this machine."""
-    root = tmp_path / "registry"
-    initialise(root, series=("a.example.us",))
-    file = root / "perdure.toml"
-    file.write_text(file.read_text() + '\nprivate_networks = ["127.0.0.0/8"]\n')
-    return root
-
-
-def run(place: Path, *words: str, code: int = 0) -> Result:
-    runner = CliRunner(env={"PERDURE_REGISTRY": str(place)})
-    done = runner.invoke(perdure, ("harvest", "--json", *words))
-    assert done.exit_code == code, (done.stderr, done.exception)
-    assert "Traceback" not in done.stderr
-    return done
-
-
-def count(done: Result) -> tuple[int, int, int]:
-    said = json.loads(done.stdout)
-    return said["taken"], said["deleted"], said["refused"]
-
-
-def read(place: Path, name: str) -> Any:
-    with Registry(place) as registry:
-        return registry.records.find_record(parse(name).key)
 
 
 def test_a_resolver_is_harvested_whole_then_what_changed(tmp_path: Path, place: Path) -> None:
@@ -400,8 +310,3 @@ def test_an_index_of_sitemaps_goes_on_with_the_part_that_was_not_taken(
 def test_maps_that_are_none_are_refused(body: bytes) -> None:
     with pytest.raises(MapMalformed):
         read_map(body)
-
-
-def write_map(root: str, entries: str) -> bytes:
-    space = "http://www.sitemaps.org/schemas/sitemap/0.9"
-    return f'<{root} xmlns="{space}">{entries}</{root}>'.encode()

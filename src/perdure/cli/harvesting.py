@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 @click.option(
     "--as",
     "taking",
-    type=click.Choice(("records", "links")),
+    type=click.Choice(("records", "links", "documents")),
     default="records",
-    help="Take descriptions and whole records (default), or only addresses.",
+    help="Take descriptions and whole records (default), only addresses, or documents.",
 )
 @click.option("--only", type=options.PATTERN, metavar="SET", help="Take only these names.")
 @click.option("--again", is_flag=True, help="Begin from the start, although much is known.")
@@ -62,7 +62,8 @@ def harvest(
 ) -> None:
     """Take the records of the repository at URL, by OAI-PMH; or the links of a sitemap there.
 
-    A URL that ends in .xml, .xml.gz or /.well-known/resourcesync is a sitemap or ResourceSync.
+    A URL that ends in .xml, .xml.gz or /.well-known/resourcesync is a sitemap or ResourceSync. Its
+    entries become links; with --as documents, the documents themselves are taken from its dump.
 
     A name is bound to its address, described, and keeps the record whole, as it came
     (docs/how-to/harvest.md). The next harvest takes what changed since, and an interrupted one goes
@@ -121,7 +122,7 @@ def _run_harvest(
     errors: str | None,
 ) -> None:
     from perdure.cli.discovering import USER_AGENT
-    from perdure.fetching.fetcher import Fetcher
+    from perdure.fetching.streaming import StreamingFetcher
     from perdure.fetching.targets import parse_target
     from perdure.upkeep.harvesting.asking import LIMITS, RepositoryClient
     from perdure.upkeep.harvesting.lines import Taking
@@ -129,7 +130,7 @@ def _run_harvest(
 
     networks = registry.settings.private_networks
     client = RepositoryClient(
-        Fetcher(user_agent=USER_AGENT, networks=networks, limits=LIMITS),
+        StreamingFetcher(user_agent=USER_AGENT, networks=networks, limits=LIMITS),
         patience=patience,
         pause=pause,
         note=here().print_note,

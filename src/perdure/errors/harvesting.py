@@ -53,9 +53,44 @@ class MapLeadsAway(UrlQuoted, Unavailable):
 
 
 class MapWithoutList(UrlQuoted, Unavailable):
-    """A server offers ResourceSync, but no list of its resources."""
+    """A server offers ResourceSync, but not the list that is wanted."""
 
-    reason = "it offers no list of its resources"
+    wanted: str
+    """The capability: `resourcelist` or `resourcedump`."""
+
+    @property
+    def reason(self) -> str:
+        return f"it offers no {self.wanted}"
+
+
+class MapNotDump(UrlQuoted, InvalidRequest):
+    """An address from which documents are harvested has no dump."""
+
+    reason = "documents come in the packages of ResourceSync"
+    mend = "give the address of /.well-known/resourcesync or of a resource dump"
+
+
+class PackageLacksFile(UrlQuoted, Unavailable):
+    """A package has no file at the path that its manifest states."""
+
+    path: str
+
+    @property
+    def reason(self) -> str:
+        return f"its package has no file {quote(self.path)}"
+
+
+class PackagedLengthWrong(UrlQuoted, Unavailable):
+    """A document in a package does not have the length that its manifest states."""
+
+    path: str
+    stated: int
+    found: int
+
+    @property
+    def reason(self) -> str:
+        words = f"the file {quote(self.path)} of its package has"
+        return f"{words} {count_things(self.found, 'byte')} instead of {self.stated}"
 
 
 class RepositoryBusy(UrlQuoted, Unavailable):

@@ -37,6 +37,8 @@ from perdure.server.common.service import Service
 DOCUMENTS, CHANGES = "/resourcesync/documents.zip", "/resourcesync/changes.zip"
 LENGTH = 100 << 20
 """Bytes of a package, unless one record has more."""
+MOST_DOCUMENTS = 20_000
+"""Documents of a package, unless one record has more. Clients read a manifest of 50,000."""
 MOST = 2 * sitemaps.RUN
 """Records of a package."""
 _TIME = re.compile(r"[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-6][0-9]Z", re.ASCII)
@@ -107,16 +109,18 @@ def _cut_stretches(
     """Cut records into packages. `by_time`: never between records of one second."""
     first: HarvestedRecord | None = None
     last: HarvestedRecord | None = None
-    length = 0
+    length = count = 0
     for record in records:
-        own = sum(one.held.length for one in list_documents(service.registry.reading, record))
+        own = [one.held.length for one in list_documents(service.registry.reading, record)]
         may_end = last is not None and not (by_time and last.at == record.at)
-        if first is not None and last is not None and may_end and length + own > LENGTH:
+        is_full = length + sum(own) > LENGTH or count + len(own) > MOST_DOCUMENTS
+        if first is not None and last is not None and may_end and is_full:
             yield _Stretch(first, last)
-            first, length = None, 0
+            first, length, count = None, 0, 0
         first = first or record
         last = record
-        length += own
+        length += sum(own)
+        count += len(own)
     if first is not None and last is not None:
         yield _Stretch(first, last)
 

@@ -48,10 +48,11 @@ _NAMED = ("the header", "identifiers of the metadata")
 
 
 class Taking(enum.StrEnum):
-    """The two ways of taking a record."""
+    """The ways of taking a record."""
 
     RECORDS = "records"
     LINKS = "links"
+    DOCUMENTS = "documents"
 
 
 class _Metadata(NamedTuple):

@@ -7,10 +7,12 @@ interrupted harvest goes on with the page that it had not taken.
 from __future__ import annotations
 
 from collections.abc import Callable
+from tempfile import TemporaryFile
 
 import msgspec
 
 from perdure.errors import PerdureError
+from perdure.errors.harvesting import MapNotDump
 from perdure.ids.name_set import NameSet
 from perdure.metadata.xml_text import load_lxml
 from perdure.model.commands import Joining
@@ -18,8 +20,11 @@ from perdure.model.timestamps import format_timestamp
 from perdure.registry import Registry
 from perdure.upkeep.harvesting import oai, sitemaps
 from perdure.upkeep.harvesting.asking import RepositoryClient
+from perdure.upkeep.harvesting.documents import DocumentTaking
+from perdure.upkeep.harvesting.dumps import walk_packages
 from perdure.upkeep.harvesting.lines import Taking, make_line
 from perdure.upkeep.harvesting.links import LinkTaking
+from perdure.upkeep.harvesting.packages import LONGEST, PackageReading
 from perdure.upkeep.harvesting.pages import ForeignRecord
 from perdure.upkeep.harvesting.state import Harvests, HarvestState
 from perdure.upkeep.harvesting.taking import HarvestCount, HarvestedItem, HarvestTaking
@@ -57,6 +62,9 @@ async def harvest_repository(
 
     Raises Unavailable, InvalidRequest or StorageFailed.
     """
+    if wish.taking is Taking.DOCUMENTS:
+        await _harvest_dump(registry, harvests, client, wish, tell)
+        return True
     if sitemaps.is_map(wish.url):
         await _harvest_map(registry, harvests, client, wish, tell)
         return True
@@ -83,6 +91,30 @@ async def _harvest_map(
         for at in range(0, len(entries), _SOME):
             items = [sitemaps.make_item(one, wish.url) for one in entries[at : at + _SOME]]
             tell(taking.take_page(items, state))
+        tell(taking.take_page([], after))
+        state = after
+
+
+async def _harvest_dump(
+    registry: Registry, harvests: Harvests, client: RepositoryClient, wish: HarvestWish, tell: Tell
+) -> None:
+    """Harvest a dump of ResourceSync to its end. Raises MapNotDump for any other address."""
+    if not sitemaps.is_map(wish.url):
+        raise MapNotDump(url=wish.url)
+    wish = msgspec.structs.replace(wish, prefix="", names="")
+    state = begin_harvest(registry, harvests, wish)
+    taking = DocumentTaking(registry, harvests, wish.url, only=wish.only)
+    incoming = registry.root / "incoming"
+    now = format_timestamp(registry.clock())
+    async for address, after in walk_packages(client, state, now):
+        if address:
+            with TemporaryFile(dir=incoming) as file:
+                await client.download(address, file, most=LONGEST)
+                now = format_timestamp(registry.clock())
+                reading = PackageReading(file, address, source=wish.url, incoming=incoming, now=now)
+                with reading:
+                    for items in reading.list_items():
+                        tell(taking.take_page(items, state))
         tell(taking.take_page([], after))
         state = after
 

@@ -42,8 +42,9 @@ _IN_PATH = re.compile(r"https?://[^/]+/(?P<name>[^?#]+)(?P<rest>.*)", re.DOTALL)
 _SHA512 = re.compile(r"(?:^|\s)sha-512:([0-9a-f]{128})(?:\s|$)")
 _MOST_STEPS = 5
 """Documents between the beginning and a list, and levels of indexes."""
-_LISTS = ("changelist", "resourcelist")
-_GONE = "deleted"
+LISTS = ("changelist", "resourcelist")
+"""Capabilities of ResourceSync: the latest changes, and everything."""
+GONE = "deleted"
 
 
 class ListedPart(NamedTuple):
@@ -66,7 +67,7 @@ async def walk_parts(
 
     Raises Unavailable.
     """
-    address, found = await _find_list(client, state)
+    address, found = await find_list(client, state, LISTS)
     said = found.said
     latest = max((one.said.get("datetime", "") for one in found.entries), default="")
     begun = said.get("at") or latest or now
@@ -79,7 +80,7 @@ async def walk_parts(
     begun = state.begun or begun
     first = parts.index(state.token) if state.token in parts else 0
     for at in range(first, len(parts)):
-        part = await _fetch(client, _follow(address, parts[at]))
+        part = await fetch_map(client, follow_address(address, parts[at]))
         following = parts[at + 1] if at + 1 < len(parts) else ""
         after = msgspec.structs.replace(state, token=following, begun=begun)
         if not following:
@@ -87,29 +88,35 @@ async def walk_parts(
         yield ListedPart(_choose(part, since), after)
 
 
-async def _find_list(client: RepositoryClient, state: HarvestState) -> tuple[str, SiteMap]:
-    """Go from the first document to the list that is to be read."""
+async def find_list(
+    client: RepositoryClient, state: HarvestState, kinds: tuple[str, str]
+) -> tuple[str, SiteMap]:
+    """Go from the first document to the list that is to be read.
+
+    `kinds` are the capabilities of a list of changes and of one of everything. Raises Unavailable.
+    """
+    changing, complete = kinds
     address = state.url
     for _ in range(_MOST_STEPS):
-        found = await _fetch(client, address)
+        found = await fetch_map(client, address)
         if found.said.get("capability", "") not in ("description", "capabilitylist"):
             return address, found
         listed = {one.said.get("capability", ""): one.address for one in found.entries}
         if "capabilitylist" in listed:
-            address = _follow(address, listed["capabilitylist"])
+            address = follow_address(address, listed["capabilitylist"])
             continue
-        if state.since and "changelist" in listed:
-            there = _follow(address, listed["changelist"])
-            changes = await _fetch(client, there)
+        if state.since and changing in listed:
+            there = follow_address(address, listed[changing])
+            changes = await fetch_map(client, there)
             if not changes.is_index and changes.said.get("from", "~") <= state.since:
                 return there, changes
-        if "resourcelist" not in listed:
+        if complete not in listed:
             break
-        address = _follow(address, listed["resourcelist"])
-    raise MapWithoutList(url=state.url)
+        address = follow_address(address, listed[complete])
+    raise MapWithoutList(url=state.url, wanted=complete)
 
 
-def _follow(base: str, address: str) -> str:
+def follow_address(base: str, address: str) -> str:
     """Return the address of another document. Raises MapLeadsAway if it is on another host."""
     there = join_url(base, address)
     if urlsplit(there).netloc != urlsplit(base).netloc:
@@ -117,7 +124,8 @@ def _follow(base: str, address: str) -> str:
     return parse_target(there).url
 
 
-async def _fetch(client: RepositoryClient, address: str) -> SiteMap:
+async def fetch_map(client: RepositoryClient, address: str) -> SiteMap:
+    """Fetch a document. Raises Unavailable."""
     body = await client.fetch(address)
     try:
         return read_map(body)
@@ -138,7 +146,7 @@ def _choose(found: SiteMap, since: str) -> tuple[MapEntry, ...]:
 
 def make_item(entry: MapEntry, source: str) -> HarvestedItem:
     """Make the item of an entry: a link, the reason why it is none, or its deletion."""
-    if entry.said.get("change") == _GONE:
+    if entry.said.get("change") == GONE:
         return HarvestedItem(entry.address)
     try:
         name = find_name(entry.address)

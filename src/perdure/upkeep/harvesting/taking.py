@@ -89,6 +89,8 @@ class HarvestTaking:
         self._url = url
         self._only = only
         self._how = how
+        self._files = Path()
+        """The directory of the files that lines name."""
         self._faults: list[HarvestFault] = []
 
     def take_page(self, items: list[HarvestedItem], after: HarvestState) -> HarvestCount:
@@ -158,7 +160,7 @@ class HarvestTaking:
         lines = [msgspec.json.encode(one.made.line) for one in items if one.made is not None]
         if not lines:
             return set()
-        source = ImportSource(io.BytesIO(b"\n".join((*lines, b""))), Path())
+        source = ImportSource(io.BytesIO(b"\n".join((*lines, b""))), self._files)
         refused: set[str] = set()
         for step in import_lines(self._registry, source, how=self._how, processes=1):
             for fault in step.faults:
@@ -177,16 +179,18 @@ class HarvestTaking:
             return True
         return self._bury(there, identify_record(key, record))
 
-    def _bury(self, there: str, name: Identifier) -> bool:
-        """Withdraw a name silently. Return True if it is withdrawn."""
-        command = Withdraw(identifier=name, reason=f"deleted at {self._url}", silent=True, by=ACTOR)
+    def _bury(self, there: str, name: Identifier, version: int | None = None) -> bool:
+        """Withdraw a name, or a version, silently. Return True if it is withdrawn."""
+        reason = f"deleted at {self._url}"
+        command = Withdraw(identifier=name, reason=reason, version=version, silent=True, by=ACTOR)
         try:
             self._registry.door.execute_command(command)
         except (Conflict, InvalidRequest) as error:
             self._note(there, error)
             return False
         after = self._registry.records.find_record(name.resource.key)
-        if after is not None and after.tombstone is None:
+        ended = after if after is None or version is None else after.version(version)
+        if ended is not None and ended.tombstone is None:
             self._note(there, HarvestWaits(identifier=str(name)))
             return False
         return True
