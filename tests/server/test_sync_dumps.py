@@ -19,13 +19,14 @@ from urllib.parse import quote
 
 import pytest
 from lxml import etree
-from tests.server.deployment import Deployment, deployed, problem, text
+from tests.server.deployment import Deployment, deployed, problem, resource, text
 
 from perdure.errors.harvesting import DumpStretchTooLong, PackageOutdated
 from perdure.ids import parse
 from perdure.model.commands import Erase, Restrict, Withdraw
 from perdure.model.reading_rules import Access, ReadingRule
-from perdure.reading.public_documents import PublicDocument, list_documents
+from perdure.policy.naming import qualify_identifier
+from perdure.reading.public_documents import PublicDocument, find_document, list_documents
 from perdure.registry import Registry
 from perdure.server.apis import sitemaps, sync_dumps, sync_packages
 
@@ -100,6 +101,28 @@ def fetch_packages(site: Deployment, dump: str) -> Iterator[zipfile.ZipFile]:
 def read_manifest(package: zipfile.ZipFile) -> Any:
     assert package.namelist()[0] == "manifest.xml"
     return etree.fromstring(package.read("manifest.xml"))
+
+
+def test_documents_decided_together_are_those_that_the_door_gives(
+    site: Deployment, names: dict[str, str]
+) -> None:
+    """A list asks the read door once for a record; its answer is that about each full name."""
+    old = resource(site.mint(text(b"first of several")))
+    site.commit(old, text(b"second of several"))
+    site.commit(old, text(b"<p>third of several", "html", "text/html"))
+    site.do(Withdraw(identifier=parse(old), reason="wrong", version=1))
+    reading, seen = site.registry.reading, {}
+    for record in site.registry.harvest.list_range("", None, limit=1000):
+        whole = site.registry.records.find_record(record.identifier.key)
+        assert whole is not None
+        for version in whole.versions:
+            for one in version.representations:
+                name = qualify_identifier(record.identifier, version.number, one.format)
+                alone = find_document(reading, name)
+                assert find_document(reading, name, within=record.resolved) == alone
+                seen[str(name)] = alone is not None
+    assert [seen[f"{old}.{one}"] for one in ("text.1", "text.2", "html.3")] == [False, True, True]
+    assert [seen[f"{names['two']}.text.{number}"] for number in (1, 2)] == [True, False]
 
 
 def test_a_dump_has_every_document_that_everyone_may_have(

@@ -1,7 +1,8 @@
 """The documents of a record that everyone may have, as they are held here.
 
 How it works: each document of a record is asked for by its full name, as any reader asks. What is
-withdrawn, erased, closed or missing is thus left out here for the same reasons as everywhere.
+withdrawn, erased, closed or missing is thus left out here for the same reasons as everywhere. If
+there are no rules about a record, its documents are decided about together (`Resolved.narrow_to`).
 
 What must stay true: the answer about a document is that of `ReadDoor`, never one found here.
 """
@@ -20,6 +21,7 @@ from perdure.model.records import Representation
 from perdure.policy.naming import qualify_identifier
 from perdure.reading.harvest import HarvestedRecord
 from perdure.reading.resolve import ReadDoor
+from perdure.reading.resolved import Resolved
 
 _REFUSALS = (Forbidden, Unauthenticated, LegallyUnavailable, NotFound, NotAcceptable)
 
@@ -40,15 +42,21 @@ def list_documents(reading: ReadDoor, record: HarvestedRecord) -> Iterator[Publi
     for version in shown.versions if shown is not None else ():
         for held in version.representations:
             name = qualify_identifier(record.identifier, version.number, held.format)
-            found = find_document(reading, name)
+            found = find_document(reading, name, within=record.resolved)
             if found is not None and found.sha512 == held.sha512:
                 yield PublicDocument(name, found, held.at or version.at)
 
 
-def find_document(reading: ReadDoor, identifier: Identifier) -> Representation | None:
-    """Find the document with a full name, or None if not everyone may have it. Raises Corrupt."""
+def find_document(
+    reading: ReadDoor, identifier: Identifier, *, within: Resolved | None = None
+) -> Representation | None:
+    """Find the document with a full name, or None if not everyone may have it. Raises Corrupt.
+
+    `within` is the answer about its resource, if that is known already.
+    """
     with suppress(*_REFUSALS):
-        step = reading.resolve(Query(identifier=identifier)).step
+        resolved = None if within is None else within.narrow_to(identifier)
+        step = (resolved or reading.resolve(Query(identifier=identifier))).step
         if isinstance(step, Fetch) and step.representation.segment != NOWHERE:
             held = step.representation
             return held if held.is_shown and not held.is_erased else None

@@ -129,6 +129,18 @@ class Resolved:
         if self.names is not None and self.record is None:
             raise PatternNotAllowed(identifier=str(self.names))
 
+    def narrow_to(self, name: Identifier) -> Resolved | None:
+        """The answer about a version and format of the resource, from the same record.
+
+        It is that of `ReadDoor` for the same reader, who states no other wishes. None if the door
+        must be asked, because rules are about the resource, or another record answers.
+        """
+        is_plain = self.is_registered and self.guard is None and self.names is None
+        if not is_plain or name.is_pattern or name.archived or name.key != self.identifier.key:
+            return None
+        query = Query(identifier=name, reader=self.query.reader)
+        return Resolved(name, name, self.record, query, holder=self.record)
+
     @property
     def pwid(self) -> Pwid | None:
         """The identifier if it is a PWID that is not registered here; its archive answers then."""
