@@ -2,8 +2,8 @@
 
 How it works: the tables are in a SQLite file of their own, with the head of the last change that
 was taken. A page of changes is taken in one transaction, which begins by reading that head, so
-several processes may take changes, and none is taken twice. `perdure index` takes all changes. A
-server that finds a few unseen ones takes them itself.
+several processes may take changes, and none is taken twice. `perdure index` takes all changes, as
+of any `Follower`. A server that finds a few unseen ones takes them itself.
 
 What must stay true: you may delete the file at any time; the next run makes the same rows.
 """
@@ -104,6 +104,14 @@ class ChangeTable(ABC):
         for table in (*self.tables, "head"):
             self.connection.execute(f"DELETE FROM {table}")  # noqa: S608  (our own names)
 
+    def take_changes(self, changes: Sequence[Change], records: Records) -> None:
+        """Take the next changes. Does nothing if another process took or forgot some meanwhile."""
+        with self.writing():
+            seen = self.last_head()
+            due = records.list_changes(seen.mark if seen else None, limit=1)
+            if [one.mark for one in due] == [changes[0].mark]:
+                self._add_page(changes, records)
+
     def take_all(self, records: Records) -> Iterator[int]:
         """Take all unseen changes, page by page. Yield the number of those taken so far."""
         taken = 0
@@ -133,10 +141,14 @@ class ChangeTable(ABC):
                 seen = None
             changes = records.list_changes(seen.mark if seen else None, limit=_PAGE)
             if changes:
-                self.add_changes(changes, records)
-                last = changes[-1].head
-                self.connection.execute(
-                    "INSERT OR REPLACE INTO head VALUES (1, ?, ?, ?)",
-                    (last.epoch, last.number, last.chain),
-                )
+                self._add_page(changes, records)
         return len(changes)
+
+    def _add_page(self, changes: Sequence[Change], records: Records) -> None:
+        """Take changes, and note the last one, in the transaction that is open."""
+        self.add_changes(changes, records)
+        last = changes[-1].head
+        self.connection.execute(
+            "INSERT OR REPLACE INTO head VALUES (1, ?, ?, ?)",
+            (last.epoch, last.number, last.chain),
+        )
