@@ -53,6 +53,7 @@ if TYPE_CHECKING:  # loaded when they are used: most commands write nothing and 
     from perdure.reading.manifests import Manifests
     from perdure.reading.resolve import ReadDoor
     from perdure.reading.signatures import Signatures
+    from perdure.storage.closed_days import ClosedDays
     from perdure.storage.spool import Spool
     from perdure.writing.committer import Committer
     from perdure.writing.peers import SharedDoor
@@ -250,6 +251,13 @@ class Registry:
         if origin is not None and origin.is_whole:  # all that its origin answers is here, too
             own.append(origin.url)
         return Delegations(self.records, self.bytes.read_bytes, self.clock, own=own)
+
+    @property
+    def closed_days(self) -> ClosedDays:
+        """The past days of series under which no further names are given. Raises Corrupt."""
+        from perdure.storage.closed_days import load_closed_days
+
+        return load_closed_days(self.root)
 
     @property
     def door(self) -> SharedDoor:

@@ -23,12 +23,11 @@ def close(intervals: tuple[str, ...], reason: str, by: str | None) -> None:
     """
     from perdure.model.commands import CloseDays, Outcome
     from perdure.model.records import LOCAL
-    from perdure.storage.closed_days import load_closed_days
-    from perdure.writing.closing import read_interval
+    from perdure.policy.past_days import read_interval
 
     with here().open_registry() as registry:
         if not intervals:
-            for one in load_closed_days(registry.root).stretches:
+            for one in registry.closed_days.stretches:
                 words = f"{one.series} {one.first} {one.last} {one.reason}".rstrip()
                 here().print_answer(one, words)
         for series, first, last in [read_interval(one) for one in intervals]:
