@@ -64,6 +64,16 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
         assert not anchor or anchor in anchors(there), f"{target} in {page.name}"
 
 
+def test_what_the_drawings_of_areas_name_exists() -> None:
+    """docs/explanation/areas.md: "a module or a package below `src/perdure`"."""
+    page = (PROJECT / "docs/explanation/areas.md").read_text()
+    for drawing in page.split("```")[1::2]:
+        names = set(re.findall(r"\b[a-z_]+(?:/[a-z_]+)+", drawing))
+        assert names
+        for name in names:
+            assert (SOURCES / name).is_dir() or (SOURCES / f"{name}.py").is_file(), name
+
+
 def test_the_index_has_each_page_once() -> None:
     index = PROJECT / "docs/README.md"
     linked = re.findall(r"\]\(([^)]+)\)", index.read_text("utf-8"))
