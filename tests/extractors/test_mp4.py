@@ -314,7 +314,7 @@ def test_a_film_in_fragments(extraction: PartExtraction, place: Path) -> None:
     expected = [frame for time, frame in shown(path) if start <= time < end]
     assert [frame for _, frame in shown(saved(part, film, place))] == expected
     whats = [one.what for one in extraction.list_extents(film)]
-    assert whats == ["pixels, 160 x 120", "seconds", "octets"]
+    assert whats == ["pixels, 160 x 120", "seconds", "tracks", "octets"]
     with pytest.raises(PartNotSupported, match="fragments"):  # there is no lossless way to these
         extraction.cut_part(film, Track("track_ID", "1"))
 

@@ -115,6 +115,25 @@ def test_a_picture_a_sound_and_a_film_have_a_manifest(
     assert "width" not in canvas
 
 
+def test_a_part_has_a_manifest(site: Deployment, image: str, sound: str, film: str) -> None:
+    """A track of a film, an interval of a sound and a rectangle: the size is that of the part."""
+    for name, kind, size in (
+        (f"{sound}%23sec=1,3", "Sound", {"duration": 2.0}),
+        (f"{film}%23track=1", "Video", {"width": 32, "height": 32, "duration": 2.0}),
+        (f"{image}%23rect=(5,4),(15,10)", "Image", {"width": 10, "height": 6}),
+        (f"{image}%23xywh=5,4,10,6", "Image", {"width": 10, "height": 6}),
+    ):
+        manifest = fetch(site, name)
+        assert manifest["id"] == f"{site.base}/{name}?manifest"
+        (canvas,), (body,) = manifest["items"], list_bodies(manifest)
+        assert (body["type"], canvas["id"]) == (kind, f"{site.base}/{name}")
+        assert {one: canvas.get(one) for one in size} == size
+        answer = site.get(body["id"].removeprefix(site.base))
+        assert (answer.status, answer.headers["content-type"]) == (200, body["format"])
+        assert "metadata" not in manifest
+    assert site.get(f"/{sound}%23sec=1,99?manifest").status == 416
+
+
 def test_a_conjunction_has_a_manifest(site: Deployment, image: str, sound: str) -> None:
     parts = [parse(f"{image}#rect=(0,0),(2,3)"), parse(f"{sound}#sec=0,1")]
     name = conjoin_parts(site.registry, parts).identifier

@@ -13,6 +13,7 @@ from perdure.cli.receipts import print_receipt
 
 if TYPE_CHECKING:
     from perdure.ids import Identifier
+    from perdure.ids.named_parts import Name
     from perdure.reading.composites import PieceReport
     from perdure.upkeep.composing import ComposedDocument
 
@@ -126,12 +127,12 @@ def _describe_line(report: PieceReport) -> str:
 
 
 @click.command(cls=PerdureCommand)
-@click.argument("identifier", type=options.IDENTIFIER)
-def manifest(identifier: Identifier) -> None:
+@click.argument("named", metavar="IDENTIFIER", type=options.NAMED)
+def manifest(named: Name) -> None:
     """Print the IIIF manifest of IDENTIFIER, for viewers such as Mirador.
 
-    A composite, a conjunction, a picture, a sound and a film have one. Its addresses are at the
-    resolver of the setting base_url, which must be set.
+    A composite, a conjunction, a picture, a sound, a film and a part of these have one. Its
+    addresses are at the resolver of the setting base_url, which must be set.
     """
     from perdure.cli import queries
     from perdure.errors.composing import ManifestEmpty
@@ -140,11 +141,12 @@ def manifest(identifier: Identifier) -> None:
 
     with here().open_registry() as registry:
         base = registry.settings.base_url
-        resolved = registry.reading.resolve(queries.make_query(registry, identifier))
+        query = queries.make_query(registry, named.identifier, part=named.part)
+        resolved = registry.reading.resolve(query)
         url = urlify(resolved.identifier, base)
         step = resolved.require_step()
         if not isinstance(step, Fetch):
-            raise ManifestEmpty(identifier=str(identifier))
+            raise ManifestEmpty(identifier=str(named.identifier))
         title = registry.documents.describe_resolved(resolved, url).about.title
-        made = registry.manifests.make_manifest(step, base, title, LOCAL_READER)
+        made = registry.manifests.make_manifest(resolved, step, base, title, LOCAL_READER)
     click.echo(to_json(made))

@@ -107,13 +107,16 @@ class FilmFormNotSupported(PartNotSupported):
 
 
 class TracksNotSupported(PartNotSupported):
-    """Tracks of a film that is decoded cannot be together in a part, or not without its video."""
+    """Tracks of a film that is decoded cannot be together in a part."""
 
     video: str
     """The number, kind and coding of the track of video."""
 
     def problem(self) -> str:
-        return f"{super().problem()}; track {self.video} can be cut alone or with one of sound"
+        return (
+            f"{super().problem()}; track {self.video} can be cut alone or with one of sound, and "
+            "one of sound or of subtitles alone"
+        )
 
 
 class CheckNotSupported(PartNotSupported):

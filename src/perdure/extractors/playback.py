@@ -22,7 +22,15 @@ from typing import TYPE_CHECKING, Any
 from perdure.errors import PartNotSupported
 from perdure.errors.damage import SoundMissing
 from perdure.extractors import container
-from perdure.extractors.film.footage import FILMS, OTHERS, FilmSound, Footage, Shot, open_footage
+from perdure.extractors.film.footage import (
+    FILMS,
+    OTHERS,
+    FilmSound,
+    Footage,
+    Shot,
+    choose_demuxer,
+    open_footage,
+)
 from perdure.extractors.film.matroska import Outbox
 from perdure.extractors.film.picture import make_frame
 from perdure.extractors.port import Extent, Indexes, Part, Source, Stream
@@ -66,12 +74,18 @@ class PlaybackExtractor:
     install = f"perdure[{container.EXTRA}]"
 
     def extract_part(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
-        if source.essence in _DEMUXERS:
+        if source.essence in _DEMUXERS or _is_sound_alone(source):
             return _make_part(decode_sound(source), decode_sound(source), "audio/wav")
         return _make_part(_convert_film(source), _convert_film(source), "video/webm")
 
     def list_extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
         return ()  # no fragment can name a rendition
+
+
+def _is_sound_alone(source: Source) -> bool:
+    """Return whether a film has sound and no pictures: the track of a part, for example."""
+    with container.open_container(source, choose_demuxer(source), "a rendition") as opened:
+        return not opened.streams.video and bool(opened.streams.audio)
 
 
 def _make_part(chunks: Iterator[bytes], again: Iterator[bytes], media_type: str) -> Part:
@@ -96,7 +110,7 @@ _FORMAT = slice(20, 36)  # of a WAV file: the content of its `fmt ` chunk
 
 def open_sound(source: Source, selector: Selector | str) -> AbstractContextManager[InputContainer]:
     """Open a sound. Raises as `container.open_container`."""
-    demuxer, options = _DEMUXERS[source.essence], {}
+    demuxer, options = _DEMUXERS.get(source.essence) or choose_demuxer(source), {}
     if source.essence == "audio/basic" and source.read_bytes(0, 4) != _AU_MAGIC:
         demuxer, options = "mulaw", _BARE_MULAW
     return container.open_container(source, demuxer, selector, options)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
 
@@ -415,13 +416,25 @@ class PartExtraction:
         return msgspec.structs.replace(start, selector=selector, body=(span,), slices=(span,))
 
     def _cut_within(self, source: Source, selector: Within) -> Part:
-        outer = self.cut_part(source, selector.outer)
+        with self.open_part(source, selector.outer) as (outer, within):
+            inner = self.cut_part(within, selector.inner)
+            body = (b"".join(iterate_body(inner.body, within)),)
+        slices = _map_slices(outer, inner)
+        return msgspec.structs.replace(inner, selector=selector, body=body, slices=slices)
+
+    @contextmanager
+    def open_part(self, source: Source, selector: Selector) -> Iterator[tuple[Part, Source]]:
+        """Cut a part, and open its bytes as a source of their own.
+
+        Raises as `cut_part`, and OverBudget if the part is too long.
+        """
+        outer = self.cut_part(source, selector)
         with tempfile.NamedTemporaryFile(prefix="perdure-part-") as file:
             length = 0
             for chunk in iterate_body(outer.body, source):
                 length += len(chunk)
                 if length > _MOST_OUTER:
-                    raise OuterPartTooLong(outer=str(selector.outer), most=_MOST_OUTER)
+                    raise OuterPartTooLong(outer=str(selector), most=_MOST_OUTER)
                 file.write(chunk)
             file.flush()
             within = Source(
@@ -429,12 +442,9 @@ class PartExtraction:
                 length=length,
                 media_type=outer.media_type,
                 charset=outer.charset,
-                name=f"{source.name}#{selector.outer}",
+                name=f"{source.name}#{selector}",
             )
-            inner = self.cut_part(within, selector.inner)
-            body = (b"".join(iterate_body(inner.body, within)),)
-        slices = _map_slices(outer, inner)
-        return msgspec.structs.replace(inner, selector=selector, body=body, slices=slices)
+            yield outer, within
 
 
 def _map_slices(outer: Part, inner: Part) -> tuple[Span, ...]:

@@ -1,9 +1,10 @@
 """IIIF manifests: the pictures, sounds and films of a document, for viewers of other programs.
 
 Specification: IIIF Presentation API 3.0. A composite, a conjunction, or one picture, sound or film
-has a manifest. It has a canvas for each piece that can be seen or heard, in their order. The id of
-a canvas is the address of the citation that names this appearance of the part. The metadata list
-all pieces, texts and withdrawn ones too, each with its source, date, digest and verdict.
+has a manifest, and so has a part of these. It has a canvas for each piece that can be seen or
+heard, in their order. The id of a canvas is the address of the citation that names this appearance
+of the part. The metadata list all pieces, texts and withdrawn ones too, each with its source, date,
+digest and verdict.
 
 What must stay true: a manifest shows nothing that the reader may not read. Sizes are those of the
 parts as they are cut, never guessed: a piece without a known size has no canvas.
@@ -30,7 +31,8 @@ from perdure.reading.composites import PieceReport, Provenance
 from perdure.reading.documents import Documents
 from perdure.reading.extraction import PartExtraction
 from perdure.reading.resolve import ReadDoor
-from perdure.reading.targets import append_question, spell_path
+from perdure.reading.resolved import Resolved
+from perdure.reading.targets import append_question, spell_part_path, spell_path
 
 CONTEXT = "http://iiif.io/api/presentation/3/context.json"
 MEDIA_TYPE = f'application/ld+json;profile="{CONTEXT}"'
@@ -58,6 +60,9 @@ class _Shown(NamedTuple):
     """A piece that can be seen or heard."""
 
     report: PieceReport
+    path: str
+    """Its address, after that of the resolver."""
+    media_type: str
     kind: str
     size: CanvasSize
 
@@ -73,18 +78,25 @@ class Manifests:
         self._parts = parts
         self._provenance = provenance
 
-    def make_manifest(self, step: Fetch, base: str, title: str, reader: Reader) -> dict[str, Any]:
-        """Return the manifest of a document, with addresses at the resolver `base`.
+    def make_manifest(
+        self, resolved: Resolved, step: Fetch, base: str, title: str, reader: Reader
+    ) -> dict[str, Any]:
+        """Return the manifest of a document or a part, with addresses at the resolver `base`.
 
-        Raises ManifestEmpty if nothing in it can be seen or heard.
+        Raises ManifestEmpty if nothing in it can be seen or heard, or as the part is cut.
         """
-        name = step.identifier.whole
-        pieces = self._provenance.read_pieces(step, reader) or [_report_whole(step)]
-        found = (self._find_shown(piece, reader) for piece in pieces)
+        name, path = step.identifier.whole, spell_path(step.identifier.whole)
+        if resolved.inside is not None:
+            path = spell_part_path(name, resolved.inside.part)
+            part = self._show_part(resolved, step, path)
+            pieces, found = [], iter([part])
+        else:
+            pieces = self._provenance.read_pieces(step, reader) or [_report_held(step, name)]
+            found = (self._find_shown(piece, reader) for piece in pieces)
         shown = [one for one in found if one is not None]
         if not shown:
-            raise ManifestEmpty(identifier=str(name))
-        address = f"{base}/{spell_path(name)}"
+            raise ManifestEmpty(identifier=str(resolved.identifier))
+        address = f"{base}/{path}"
         manifest = append_question(address, "manifest")
         described = [one for one in pieces if one.element]
         return {
@@ -125,19 +137,37 @@ class Manifests:
             step = resolved.require_step()
             if not isinstance(step, Fetch):
                 return None
-            kind = _KINDS.get(step.representation.media_type.partition("/")[0])
-            if kind is None:
-                return None
             source = self._documents.open_source(step.identifier, step.representation)
             selector = None
             if resolved.inside is not None:
                 selector = self._documents.find_selector(
                     resolved.identifier, source, resolved.part_beside
                 )
-            size = self._measure(source, kind, selector)
+            return self._measure_shown(report, spell_path(report.identifier), source, selector)
         except PerdureError:  # it cannot be decoded here
             return None
-        return None if size is None else _Shown(report, kind, size)
+
+    def _show_part(self, resolved: Resolved, step: Fetch, path: str) -> _Shown | None:
+        """Return the part that was asked for, with its size. Raises the errors of cutting it."""
+        source = self._documents.open_source(step.identifier, step.representation)
+        selector = self._documents.find_selector(resolved.identifier, source, resolved.part_beside)
+        report = _report_held(step, resolved.identifier)
+        return self._measure_shown(report, path, source, selector)
+
+    def _measure_shown(
+        self, report: PieceReport, path: str, source: Source, selector: Selector | None
+    ) -> _Shown | None:
+        """Return a piece with its size. The size of a track is measured on the part itself."""
+        if selector is None or isinstance(selector, Rect | Interval | Crop):
+            kind = _find_kind(source.media_type)
+            size = self._measure(source, kind, selector) if kind else None
+            media_type = report.media_type
+        else:
+            with self._parts.open_part(source, selector) as (part, within):
+                media_type = part.media_type
+                kind = _find_kind(media_type)
+                size = self._measure(within, kind, None) if kind else None
+        return None if size is None else _Shown(report, path, media_type, kind or "", size)
 
     def _measure(self, source: Source, kind: str, selector: Selector | None) -> CanvasSize | None:
         if kind == "Image" and selector is None:
@@ -162,6 +192,10 @@ class Manifests:
         return whole if whole.duration else None
 
 
+def _find_kind(media_type: str) -> str | None:
+    return _KINDS.get(media_type.partition("/")[0])
+
+
 def _measure_box(rect: Rect) -> CanvasSize:
     return CanvasSize(rect.right - rect.left, rect.bottom - rect.top)
 
@@ -178,11 +212,11 @@ def _read_extents(extents: Iterable[Extent]) -> CanvasSize:
     return found
 
 
-def _report_whole(step: Fetch) -> PieceReport:
-    """A document that is a picture, a sound or a film itself, as a piece of itself."""
+def _report_held(step: Fetch, identifier: Identifier) -> PieceReport:
+    """A document that is a picture, a sound or a film itself, or a part of it, as a piece."""
     held = step.representation
     return PieceReport(
-        identifier=step.identifier.whole,
+        identifier=identifier,
         element="",
         origin=0,
         place="",
@@ -200,16 +234,16 @@ def _report_whole(step: Fetch) -> PieceReport:
 def _make_canvas(
     shown: _Shown, number: int, manifest: str, name: Identifier, base: str
 ) -> dict[str, Any]:
-    report, kind, size = shown
-    canvas = f"{base}/{spell_path(_name_appearance(name, report))}"
-    source = f"{base}/{spell_path(report.identifier)}"
+    report, path, media_type, kind, size = shown
+    source = f"{base}/{path}"
+    canvas = f"{base}/{spell_path(_name_appearance(name, report))}" if report.element else source
     body: dict[str, Any] = {
         "id": append_question(source, "bytes"),
         "type": kind,
-        "format": strip_parameters(report.media_type),
+        "format": strip_parameters(media_type),
         **size.describe(),
     }
-    if kind == "Image" and report.identifier.fragment is None:
+    if kind == "Image" and path == spell_path(report.identifier.whole):
         body |= _use_image_service(report.identifier, base)
     return {
         "id": canvas,
@@ -236,7 +270,7 @@ def _make_canvas(
 
 def _name_appearance(name: Identifier, report: PieceReport) -> Identifier:
     """Return the citation that names a part as it appears in a document."""
-    return parse(f"{name}@{report.origin}={report.identifier}") if report.element else name
+    return parse(f"{name}@{report.origin}={report.identifier}")
 
 
 def _use_image_service(name: Identifier, base: str) -> dict[str, Any]:

@@ -19,7 +19,7 @@ import math
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from perdure.errors import PartNotFound, PartNotSupported
@@ -34,12 +34,14 @@ from perdure.errors.limits import FrameTooLarge
 from perdure.extractors import container
 from perdure.extractors.film.picture import Picture, is_known_format, read_picture
 from perdure.extractors.port import Source
+from perdure.extractors.sound.audio import FROM_THE_START
 from perdure.parts import Media, Selector
 
 if TYPE_CHECKING:
     import numpy as np
     from av.audio.stream import AudioStream
     from av.container import InputContainer
+    from av.subtitles.stream import SubtitleStream
     from av.video.stream import VideoStream
 
 FILMS = ("video/mp4", "video/quicktime", "video/x-m4v", "application/mp4")
@@ -61,6 +63,8 @@ _ANY_CLOCK = frozenset(("mpeg", "mpegts"))
 _BARE = "mpegvideo"
 _PRE_ROLL = Fraction(1)  # seconds
 _LATEST_SOUND = Fraction(5)  # seconds that sound may lag behind the neighbouring frames in the file
+_GRID_FRAMES = 4  # frames of sound whose equal lengths show that all have this length
+_ROUNDED = Fraction(1, 1000)  # seconds by which a container may round times
 _CLOSE = Fraction(1, 50)  # seconds by which a clock may drift within continuous sound
 _MOST_PIXELS = 1 << 26  # of a frame
 _SAMPLES = {"u8": "u1", "s16": "<i2", "s32": "<i4", "flt": "<f4", "dbl": "<f8"}
@@ -82,25 +86,63 @@ class FilmSound(NamedTuple):
     rows: np.ndarray[Any, Any]
 
 
+class _SoundGrid(NamedTuple):
+    """The sample at which a frame of sound begins, and the length of each frame, in samples.
+
+    A container that rounds its times does not say at which sample a frame begins. If all frames
+    have one length, the nearest of these places is the true one.
+    """
+
+    origin: int
+    length: int
+
+    def find_shift(self, first: int, rate: int) -> int | None:
+        """Return how many samples later a frame begins than its time says, or None if unknown."""
+        frames = round(Fraction(first - self.origin, self.length))
+        shift = self.origin + frames * self.length - first
+        return shift if abs(shift) <= math.ceil(_ROUNDED * rate) < self.length / 2 else None
+
+
+def _find_grid(begun: list[FilmSound]) -> _SoundGrid | None:
+    """Return the places of frames. The first frame may be shorter, by the delay of its encoder."""
+    lengths = {len(one.rows) for one in begun[1:]}
+    if len(begun) < _GRID_FRAMES or len(lengths) != 1:
+        return None
+    return _SoundGrid(begun[1].first, lengths.pop())
+
+
+class ChosenTracks(NamedTuple):
+    """The tracks of a film that a part has."""
+
+    video: VideoStream
+    """The first track of video, which the part need not have."""
+    audio: AudioStream | None
+    alone: AudioStream | SubtitleStream | None
+    """The only track of the part, if that is not video."""
+
+
 class Footage:
-    """An open film: its first video stream and its first sound stream."""
+    """An open film: its first video stream, and one sound stream."""
 
     def __init__(
         self,
         source: Source,
         opened: InputContainer,
         demuxer: str,
-        video: VideoStream,
-        audio: AudioStream | None,
+        tracks: ChosenTracks,
     ) -> None:
         self.source = source
-        self.video = video
-        self.audio = audio
+        self.video, self.audio, self.alone = video, _, _ = tracks
         self._container = opened
         self._bare = demuxer == _BARE
         self._indexed = demuxer in _INDEXED
         started = video.start_time if demuxer in _ANY_CLOCK else None
         self._zero = (started or 0) * Fraction(video.time_base or 0)
+
+    @property
+    def streams(self) -> Iterable[Any]:
+        """All tracks."""
+        return self._container.streams
 
     @property
     def width(self) -> int:
@@ -153,6 +195,24 @@ class Footage:
             last = stop if end is None else min(math.ceil(end * rate), stop)
             if first < last:
                 yield FilmSound(first, one.rows[first - one.first : last - one.first])
+
+    def decode_sound(self, start: Fraction, end: Fraction | None) -> Iterator[FilmSound]:
+        """Yield the samples with times in [start, end), without decoding pictures."""
+        assert self.audio is not None  # noqa: S101  (for the type checker: only sound gets here)
+        first = math.ceil(start * self.sound_rate)
+        last = None if end is None else math.ceil(end * self.sound_rate)
+        for one in self._decode_sound_early(start, self.audio):
+            stop = one.first + len(one.rows)
+            begin, until = max(first, one.first), stop if last is None else min(last, stop)
+            if begin < until:
+                yield FilmSound(begin, one.rows[begin - one.first : until - one.first])
+            if last is not None and stop >= last:
+                return
+
+    def demux_alone(self) -> Iterator[Any]:
+        """Yield the packets of the only track of a part."""
+        assert self.alone is not None  # noqa: S101  (for the type checker: only such parts get here)
+        return (packet for packet in self._container.demux(self.alone) if packet.size)
 
     def find_frame(self, moment: Fraction) -> Shot | None:
         """Return the frame that is shown at this moment."""
@@ -210,12 +270,36 @@ class Footage:
         self._container.seek(0)
         return self._decode_streams(*streams)
 
-    def _seek_before(self, moment: Fraction) -> bool:
+    def _decode_sound_early(self, start: Fraction, audio: AudioStream) -> Iterator[FilmSound]:
+        """Yield sound from some time before `start`, or from the beginning."""
+        sound = self._decode_track(audio)
+        begun = list(islice(sound, _GRID_FRAMES))
+        grid = _find_grid(begun)
+        if (
+            grid is None
+            or audio.codec_context.name in FROM_THE_START
+            or not self._seek_before(start, audio)
+        ):
+            return chain(begun, sound)
+        found = self._decode_track(audio)
+        one = next(found, None)
+        shift = None if one is None else grid.find_shift(one.first, self.sound_rate)
+        if one is not None and shift is not None and one.first + shift <= start * self.sound_rate:
+            return (each._replace(first=each.first + shift) for each in chain((one,), found))
+        self._container.seek(0)
+        return self._decode_track(audio)
+
+    def _decode_track(self, audio: AudioStream) -> Iterator[FilmSound]:
+        return (one for one in self._decode_streams(audio) if isinstance(one, FilmSound))
+
+    def _seek_before(
+        self, moment: Fraction, stream: VideoStream | AudioStream | None = None
+    ) -> bool:
         """Seek to a time before this one. Without an index, or near the beginning, do not move."""
-        early = moment - _PRE_ROLL
-        if not self._indexed or early <= 0 or self.video.time_base is None:
+        early, stream = moment - _PRE_ROLL, stream or self.video
+        if not self._indexed or early <= 0 or stream.time_base is None:
             return False
-        self._container.seek(math.floor(early / self.video.time_base), stream=self.video)
+        self._container.seek(math.floor(early / stream.time_base), stream=stream)
         return True
 
     def _decode_streams(self, *streams: VideoStream | AudioStream) -> Iterator[Shot | FilmSound]:
@@ -263,29 +347,34 @@ class Footage:
 @contextmanager
 def open_footage(source: Source, selector: Selector | str) -> Iterator[Footage]:
     """Open a film. Raises Undecodable, OverBudget or PartNotSupported."""
-    demuxer = _DEMUXERS[source.essence]
-    if source.essence == "video/mpeg":
-        demuxer = _MPEG.get(source.read_bytes(0, 4), "mpegts")
+    demuxer = choose_demuxer(source)
     with container.open_container(source, demuxer, selector) as found:
         yield _make_footage(source, found, demuxer, selector)
+
+
+def choose_demuxer(source: Source) -> str:
+    """Return the name of the demuxer of a film."""
+    if source.essence == "video/mpeg":
+        return _MPEG.get(source.read_bytes(0, 4), "mpegts")
+    return _DEMUXERS[source.essence]
 
 
 def _make_footage(source: Source, found: Any, demuxer: str, selector: Selector | str) -> Footage:
     if not found.streams.video:
         raise VideoMissing(**source.subject)
-    video, audio = _choose_streams(source, found, selector)
-    context = video.codec_context
+    tracks = _choose_streams(source, found, selector)
+    context = tracks.video.codec_context
     if context is None:
         raise _refuse_coding(source, None)
     if context.width * context.height > _MOST_PIXELS:
         raise FrameTooLarge(source=source.name, most=_MOST_PIXELS)
     context.options = {"err_detect": "explode", "max_pixels": str(_MOST_PIXELS)}
     context.thread_count = 1
-    return Footage(source, found, demuxer, video, audio)
+    return Footage(source, found, demuxer, tracks)
 
 
-def _choose_streams(source: Source, found: Any, selector: Selector | str) -> tuple[Any, Any]:
-    """Return the first stream of video, and the sound that a selector chooses, or None.
+def _choose_streams(source: Source, found: Any, selector: Selector | str) -> ChosenTracks:
+    """Return the first stream of video, and the sound or the subtitles that a selector chooses.
 
     Tracks have numbers from 1 on, in the order of the container, and may be chosen by their title
     or kind, too (Media Fragments 1.0, section 4.2.3). Without a choice, it is the first of sound.
@@ -294,24 +383,33 @@ def _choose_streams(source: Source, found: Any, selector: Selector | str) -> tup
     video, sounds = found.streams.video[0], found.streams.audio
     names = selector.tracks if isinstance(selector, Media) else ()
     if not names:
-        return video, sounds[0] if sounds else None
+        return ChosenTracks(video, sounds[0] if sounds else None, None)
     chosen = [
         one
         for one in found.streams
         if not {str(one.index + 1), one.metadata.get("title"), one.type}.isdisjoint(names)
     ]
     if not chosen:
-        known = ", ".join(map(_describe_stream, found.streams))
+        known = ", ".join(map(describe_track, found.streams))
         raise PartNotFound(identifier=source.name, selector=str(selector), extent=f"tracks {known}")
     others = [one for one in chosen if one is not video]
-    if len(others) == len(chosen) or len(others) > 1 or any(one not in sounds for one in others):
+    alone = len(chosen) == 1 and others and others[0].type in ("audio", "subtitle")
+    if not alone and (
+        len(others) == len(chosen) or len(others) > 1 or any(one not in sounds for one in others)
+    ):
         raise TracksNotSupported(
-            media_type=source.media_type, selector=str(selector), video=_describe_stream(video)
+            media_type=source.media_type, selector=str(selector), video=describe_track(video)
         )
-    return video, others[0] if others else None
+    sound = others[0] if others and others[0] in sounds else None
+    return ChosenTracks(video, sound, others[0] if alone else None)
 
 
-def _describe_stream(stream: Any) -> str:
+def list_tracks(footage: Footage) -> tuple[str, ...]:
+    """Return the number, kind and coding of each track."""
+    return tuple(map(describe_track, footage.streams))
+
+
+def describe_track(stream: Any) -> str:
     """The number, kind and coding of a track."""
     coding = stream.codec_context.name if stream.codec_context else "unknown"
     return f"{stream.index + 1} ({stream.type}, {coding})"

@@ -40,6 +40,8 @@ from perdure.extractors.port import Extent, Indexes, Part, Source, Span
 from perdure.parts import Interval, Media, Selector, Track
 from perdure.parts.selectors import Time
 
+_MP4 = ("video/mp4", "video/x-m4v", "application/mp4")
+"""Media types whose files are `audio/mp4` if they have sound and no pictures (RFC 4337, 2)."""
 _PRE_ROLL = Fraction(1, 5)  # seconds of sound that let its decoder settle
 _MOST_PIECES = 500_000
 _FINEST_UNIT = (1 << 31) - 1
@@ -143,7 +145,9 @@ def cut_film(source: Source, selector: Selector) -> Part:
     )
     return Part(
         selector=selector,
-        media_type=source.essence,
+        media_type="audio/mp4"
+        if kinds == {movie.SOUND} and source.essence in _MP4
+        else source.essence,
         body=(head, *spans),
         slices=spans,
         facts={"pre-roll": shown_before} if rolled else {},

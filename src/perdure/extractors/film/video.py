@@ -25,8 +25,16 @@ from perdure.errors.damage import FilmTruncated
 from perdure.errors.root import count_seconds
 from perdure.extractors import lasting
 from perdure.extractors.container import EXTRA
-from perdure.extractors.film import mp4
-from perdure.extractors.film.footage import FILMS, OTHERS, FilmSound, Footage, Shot, open_footage
+from perdure.extractors.film import captions, mp4, soundtrack
+from perdure.extractors.film.footage import (
+    FILMS,
+    OTHERS,
+    FilmSound,
+    Footage,
+    Shot,
+    list_tracks,
+    open_footage,
+)
 from perdure.extractors.film.matroska import MatroskaWriter
 from perdure.extractors.film.picture import crop_picture, make_frame
 from perdure.extractors.port import Decoded, Extent, Indexes, Part, Source, Stream
@@ -65,6 +73,8 @@ class VideoExtractor:
         with open_footage(source, selector) as footage:
             if isinstance(selector, Instant):
                 return _cut_frame(footage, selector)
+            if isinstance(selector, Media) and footage.alone is not None:
+                return _cut_track(footage, selector)
             return _cut_part(footage, _resolve_scene(footage, selector))
 
     def outline_part(self, source: Source, selector: Selector) -> Part | None:
@@ -85,7 +95,12 @@ class VideoExtractor:
             width, height = footage.width, footage.height
             crop = Crop(lasting.select_first_second(lasts), Rect(0, 0, width, height))
             pixels = Extent(syntax=str(crop), what=f"pixels, {width} x {height}")
-        return (pixels,) if _keeps_frames(source) else (pixels, *times)
+            tracks = list_tracks(footage)
+        if _keeps_frames(source):
+            return (pixels,)
+        if len(tracks) > 1:
+            times += (Extent(syntax="track=1", what="tracks", size=len(tracks), items=tracks),)
+        return (pixels, *times)
 
 
 def _keeps_frames(source: Source) -> bool:
@@ -248,6 +263,19 @@ def _cut_scene(footage: Footage, scene: _Scene) -> Iterator[Shot | FilmSound]:
             yield one._replace(picture=crop_picture(one.picture, *scene.box))
         else:
             yield one
+
+
+def _cut_track(footage: Footage, selector: Media) -> Part:
+    """Return a track of sound or of subtitles alone."""
+    if selector.area is not None or selector.id is not None:
+        raise PartNotSupported(
+            media_type=footage.source.media_type,
+            selector=str(selector),
+            offered=("time intervals", "tracks"),
+        )
+    if footage.audio is not None:
+        return soundtrack.cut_sound(footage, selector)
+    return captions.cut_captions(footage, selector)
 
 
 def _cut_frame(footage: Footage, selector: Instant) -> Part:

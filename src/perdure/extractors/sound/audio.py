@@ -67,11 +67,11 @@ _PRE_ROLL = Fraction(1)  # seconds
 """0.2 was measured to be enough for MP3. Opus asks for 0.08 (RFC 7845, 4.6), but half a second
 later the values that its decoder predicts from earlier frames may still differ in the last bit.
 """
-_FROM_THE_START = frozenset(("aac", "aac_latm", "wmav2"))
+FROM_THE_START = frozenset(("aac", "aac_latm", "wmav2"))
 """Codecs whose decoder adds noise from a generator that runs from the first sample: a decoder that
 starts elsewhere adds different noise.
 """
-_AT_ONCE = 32 << 20  # bytes of samples that are decoded before the first is sent
+AT_ONCE = 32 << 20  # bytes of samples that are decoded before the first is sent
 
 # Sample formats of decoders: name in decoded forms, code of WAV, bytes.
 _FORMATS = {
@@ -153,23 +153,14 @@ class _Sound:
         self.container = container
         self._stream = stream
         self._zero = stream.start_time or 0
-        if not stream.rate:
-            raise SoundFrameMissing(**source.subject)
-        form: Any = stream.format
-        if form is None:
-            raise SampleFormMissing(**source.subject)
-        kind = form.packed.name
-        if kind not in _FORMATS:
-            raise CodingNotSupported(media_type=source.media_type, coding=kind, selector="samples")
-        name, code, width = _FORMATS[kind]
-        self.form = SampleForm(name, code, width, stream.channels, stream.rate)
+        self.form = read_sample_form(source, stream)
 
     def decode_from(self, first: int) -> Iterator[tuple[int, bytes]]:
         """Yield frames as packed bytes, each with the number of its first sample, starting with
         sample `first`.
         """
         start = Fraction(first, self.form.rate) - _PRE_ROLL
-        if start > 0 and self._stream.codec_context.name not in _FROM_THE_START:
+        if start > 0 and self._stream.codec_context.name not in FROM_THE_START:
             place = self._zero + math.floor(start / self._time_base)
             self.container.seek(place, stream=self._stream, backward=True)
         expected: int | None = None
@@ -206,6 +197,20 @@ class _Sound:
         return any(True for data in self.decode_samples(last - 1, last) if data)
 
 
+def read_sample_form(source: Source, stream: AudioStream) -> SampleForm:
+    """Return the format of the samples of a stream. Raises Undecodable or PartNotSupported."""
+    if not stream.rate:
+        raise SoundFrameMissing(**source.subject)
+    form: Any = stream.format
+    if form is None:
+        raise SampleFormMissing(**source.subject)
+    kind = form.packed.name
+    if kind not in _FORMATS:
+        raise CodingNotSupported(media_type=source.media_type, coding=kind, selector="samples")
+    name, code, width = _FORMATS[kind]
+    return SampleForm(name, code, width, stream.channels, stream.rate)
+
+
 def _pack_frame(frame: Any) -> bytes:
     """Return the samples with the channels interleaved; planar frames have a row for
     each channel.
@@ -225,7 +230,7 @@ def _cut_part(source: Source, selector: Selector, sound: _Sound) -> Part:
     for piece in sound.decode_samples(first, last):
         taken.append(piece)
         length += len(piece)
-        if length > _AT_ONCE:
+        if length > AT_ONCE:
             return _stream_part(source, selector, sound, first, last)
     whole = last is not None and length == (last - first) * form.block
     if not length or (isinstance(selector, Interval) and not whole):

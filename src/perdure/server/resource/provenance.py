@@ -84,11 +84,11 @@ async def read_shown(
 
 
 async def show_manifest(service: Service, request: Request, resolved: Resolved) -> Answer:
-    """Answer with the IIIF manifest of a document. Pages of any origin may read it.
+    """Answer with the IIIF manifest of a document or a part. Pages of any origin may read it.
 
-    Raises NotFound, NoSuchVersion, NotAcceptable.
+    Raises NotFound, NoSuchVersion, NotAcceptable, or the errors of cutting the part.
     """
-    step = resolved.choose(whole=True)
+    step = resolved.choose()
     if isinstance(step, Gone):
         return problems.answer_problem(problems.make_gone_problem(step), request)
     if not isinstance(step, Fetch):
@@ -104,9 +104,10 @@ def _make_manifest(
 ) -> dict[str, Any]:
     registry, reader = service.registry, resolved.query.reader
     title = registry.documents.describe_resolved(resolved, request.base_url).about.title
-    for report in registry.provenance.read_pieces(step, reader):
-        asking.find_guard(service, request, report.identifier)
-    return registry.manifests.make_manifest(step, request.base_url, title, reader)
+    if resolved.inside is None:
+        for report in registry.provenance.read_pieces(step, reader):
+            asking.find_guard(service, request, report.identifier)
+    return registry.manifests.make_manifest(resolved, step, request.base_url, title, reader)
 
 
 def _read_all(

@@ -104,7 +104,7 @@ QUESTIONS = (
         schema=BARE,
         shown="?manifest",
         text="the [IIIF manifest](composites.md#iiif-manifests) of a composite, a conjunction, a "
-        "picture, a sound or a film (Presentation API 3.0)",
+        "picture, a sound, a film, or a part of these (Presentation API 3.0)",
     ),
     Parameter(
         name="citedby",
