@@ -16,6 +16,7 @@ from tests.conftest import SERIES, TODAY, Desk, text
 
 from perdure.errors import Corrupt, Unavailable
 from perdure.errors.importing import DirectoryObstructed
+from perdure.errors.processes import DatabaseBusy
 from perdure.ids import parse
 from perdure.ids.pdi import Pdi
 from perdure.model.records import Location, Record
@@ -356,4 +357,5 @@ def test_a_registry_that_is_missing_or_none_is_to_be_rebuilt(
 
 def test_a_registry_that_another_holds_is_waited_for(root: Path) -> None:
     error = opening.make_unusable("the registry", apsw.BusyError("database is locked"), root)
-    assert error.repair() == "try again later"
+    assert isinstance(error, DatabaseBusy)
+    assert error.repair().startswith("try again; if it lasts, end the other program")

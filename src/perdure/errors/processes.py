@@ -158,6 +158,20 @@ class FileUnusable(FaultQuoted, Unavailable):
         return self.file
 
 
+class DatabaseBusy(FaultQuoted, Unavailable):
+    """Another process holds the database of the registry, or a database server changes its leader.
+
+    Nothing of the request is stored, so that it may be repeated.
+    """
+
+    code = "database-busy"
+    what: str
+    mend = (
+        "try again; if it lasts, end the other program that has the database open for writing, or "
+        "see whether the database server answers; nothing of the request was stored"
+    )
+
+
 class FormatNumberDamaged(Unavailable):
     """The format number in the head of a file is damaged."""
 

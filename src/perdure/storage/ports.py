@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 from perdure.errors import Corrupt, StorageFailed
-from perdure.errors.processes import FileUnusable
+from perdure.errors.processes import DatabaseBusy
 from perdure.errors.root import quote
 from perdure.errors.unavailable import WritingNotAllowed
 from perdure.model.changes import ChainHead, Change, ChangeMark, Deed, Epoch, Line
@@ -81,17 +81,22 @@ _NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
 def storage_errors(what: str) -> Iterator[None]:
     """Raise our own errors if the disk is full or failing, or if a database is busy.
 
-    Raises StorageFailed or Unavailable; `what` names the thing for the message.
+    Raises StorageFailed or DatabaseBusy; `what` names the thing for the message.
     """
     try:
         yield
-    except JournalBusy as error:
-        raise FileUnusable(file=what, fault=str(error)) from error
     except OSError as error:
         kind = WritingNotAllowed if error.errno in _NOT_ALLOWED else StorageFailed
         raise kind(what=what, reason=_describe_fault(error)) from error
     except JournalError as error:
-        raise StorageFailed(what=what, reason=str(error)) from error
+        raise explain_failure(what, error) from error
+
+
+def explain_failure(what: str, error: Exception) -> StorageFailed | DatabaseBusy:
+    """Return the error that says why something is not stored."""
+    if isinstance(error, JournalBusy):
+        return DatabaseBusy(what=what, fault=str(error))
+    return StorageFailed(what=what, reason=str(error))
 
 
 def _describe_fault(error: OSError) -> str:

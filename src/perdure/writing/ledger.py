@@ -26,6 +26,7 @@ import msgspec
 from perdure.errors import Incomplete, InvalidRequest, StorageFailed
 from perdure.errors.conflicts import DayClosed, SerialsUsedUp
 from perdure.errors.naming import SpooledFileIsPath
+from perdure.errors.processes import DatabaseBusy
 from perdure.errors.quotas import SeriesQuotaUsedUp
 from perdure.errors.unavailable import NextWriteBlocked
 from perdure.ids import Identifier, parse
@@ -49,7 +50,13 @@ from perdure.storage.closed_days import FILE, ClosedDays, load_closed_days, save
 from perdure.storage.durable import sync_directory
 from perdure.storage.fence import load_fence
 from perdure.storage.handover import load_handover
-from perdure.storage.ports import SERIALS_END, Journal, JournalError, JournalInterrupted
+from perdure.storage.ports import (
+    SERIALS_END,
+    Journal,
+    JournalError,
+    JournalInterrupted,
+    explain_failure,
+)
 from perdure.storage.reference_hashes import hash_references, reference_hash
 from perdure.storage.spool import HEAD_ROOM, clear_away
 
@@ -167,7 +174,7 @@ class Ledger:
         self._quotas = quotas or {}
         self._handover = load_handover(root)
         self.now = now
-        self.broken: StorageFailed | None = None
+        self.broken: StorageFailed | DatabaseBusy | None = None
         self._serials: dict[tuple[str, str], Serials] = {}
         self._named: dict[tuple[str, str], int] = {}  # how many; only of series with a quota
         self._added: dict[str, str] = {}
@@ -228,14 +235,14 @@ class Ledger:
             self._counter.note_revision()
             self._revised = False
 
-    def undo_batch(self, error: Exception) -> StorageFailed | None:
+    def undo_batch(self, error: Exception) -> StorageFailed | DatabaseBusy | None:
         """Undo the batch. Return the failure of the storage, or None if it was another error.
 
         If the storage has failed in another way than a full disk, the ledger accepts nothing more
         and leaves the files unchanged. A commit that was reported as failed may have succeeded, and
         then its bytes must be in the place that it names. The next start finds out.
         """
-        failure = StorageFailed(what="the write", reason=str(error))
+        failure = explain_failure("the write", error)
         self._added.clear()
         self._alone.clear()
         self._runs.clear()

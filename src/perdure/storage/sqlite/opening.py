@@ -24,7 +24,13 @@ from pathlib import Path
 import apsw
 
 from perdure.errors import StorageFailed, Unavailable
-from perdure.errors.processes import DatabaseMissing, FileUnusable, FormatNumberDamaged, OtherFormat
+from perdure.errors.processes import (
+    DatabaseBusy,
+    DatabaseMissing,
+    FileUnusable,
+    FormatNumberDamaged,
+    OtherFormat,
+)
 from perdure.model.references import EQUAL
 from perdure.storage.reference_hashes import reference_hash
 from perdure.storage.sqlite import changelog, references, rules, sums
@@ -123,6 +129,8 @@ def make_unusable(what: str, error: Exception, file: Path | None = None) -> Unav
     """
     if isinstance(error, apsw.CantOpenError) and file is not None and not os.path.lexists(file):
         return DatabaseMissing(file=what, missing=FILE, mend=_REBUILD)
+    if isinstance(error, (apsw.BusyError, apsw.LockedError)):
+        return DatabaseBusy(what=what, fault=str(error))
     damaged = isinstance(error, (apsw.CorruptError, apsw.NotADBError, apsw.SQLError))
     return FileUnusable(file=what, fault=str(error), mend=_REBUILD if damaged else None)
 
