@@ -160,6 +160,37 @@ def test_an_address_may_have_so_many_waiting() -> None:
     run(work)
 
 
+def list_waits(asked: Askers) -> list[int]:
+    return [error.wait for _, error in asked.errors if isinstance(error, TooManyWaiting)]
+
+
+def test_a_refused_client_is_told_how_long_the_others_take(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The time of what waits, by the length of earlier turns, or of one that has lasted longer. An
+    address has its share of the turns.
+    """
+    clock = 0.0
+    monkeypatch.setattr("perdure.server.common.queues.time.monotonic", lambda: clock)
+
+    async def work() -> None:
+        nonlocal clock
+        asked = Askers(WorkQueue("q", 3, QueueBounds(per_address=4)))
+        await asked.begin(*"aa")  # one address has at most two of three turns
+        clock = 6.0
+        await asked.end()
+        await asked.end()  # a turn takes six seconds
+        await asked.begin(*"aaaaaaa")
+        assert list_waits(asked) == [4 * 6 / 2]
+        await asked.begin(*"bbcca")  # three addresses wait, so that each has one turn of three
+        assert list_waits(asked)[1:] == [4 * 6 / 1]
+        clock = 26.0  # the turns that are taken now have lasted for 20 seconds
+        await asked.begin("a")
+        assert list_waits(asked)[2:] == [4 * 20 / 1]
+
+    run(work)
+
+
 def test_this_machine_may_have_any_number_waiting() -> None:
     async def work() -> None:
         asked = Askers(WorkQueue("q", 1, QueueBounds(per_address=1)))

@@ -174,6 +174,22 @@ def test_a_stop_does_not_wait_for_ever(tmp_path: Path) -> None:
         assert not any("exception" in line for line in site.log())
 
 
+def test_requests_that_wait_at_a_stop_are_one_line_of_the_log(tmp_path: Path) -> None:
+    with deployed(tmp_path / "registry", grace=1) as site:
+        secret = site.token("writer")
+        wires = [site.connect() for _ in range(3)]
+        for wire in wires:
+            wire.sendall(upload(site, secret, "Content-Length: 100") + b"half")
+        time.sleep(0.5)
+        site.process.send_signal(signal.SIGTERM)
+        for wire in wires:
+            with wire:
+                assert [one.status for one in parse_answers(received(wire))] == [503]
+        assert site.process.wait(60) == 0
+        assert [one["count"] for one in site.log() if one["event"] == "stopped requests"] == [3]
+        assert not [one for one in site.log() if one["event"] == "failed"]
+
+
 def test_a_stop_cuts_off_who_does_not_read(tmp_path: Path) -> None:
     with deployed(tmp_path / "registry", grace=1) as site:
         name = site.mint(text(bytes(3_000_000), "octet-stream", "application/octet-stream"))

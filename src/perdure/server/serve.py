@@ -171,6 +171,7 @@ class Worker:
             elif message["type"] == "lifespan.shutdown":
                 for task in tasks:
                     task.cancel()
+                logs.report_stopped()
                 await asyncio.to_thread(self._cold.close)
                 await asyncio.to_thread(self._registry.close)
                 self._generation.close()

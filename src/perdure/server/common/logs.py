@@ -64,6 +64,24 @@ def configure_logs(level: str) -> None:
         logging.getLogger("uvicorn.error").setLevel(max(logging.WARNING, root.level))
 
 
+class _StoppedRequests:
+    """Requests of this process that were waiting when it stopped."""
+
+    count = 0
+
+
+def count_stopped() -> None:
+    """Count a request that is not finished because this process stops."""
+    _StoppedRequests.count += 1
+
+
+def report_stopped() -> None:
+    """Log the number of requests that were not finished, if there are any."""
+    count, _StoppedRequests.count = _StoppedRequests.count, 0
+    if count:
+        get_log().warning("stopped requests", count=count)
+
+
 def get_log() -> ServerLog:
     """Return the logger of the server."""
     found: ServerLog = structlog.get_logger("perdure.server")

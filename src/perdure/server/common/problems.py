@@ -26,9 +26,16 @@ from perdure.errors.delegations import (
 )
 from perdure.errors.describing import UnknownMetadataType
 from perdure.errors.lookup import CitationGone, CitationNotFound
-from perdure.errors.processes import ClientLeft, QueueFull
+from perdure.errors.processes import (
+    ClientLeft,
+    FormatNumberDamaged,
+    OtherFormat,
+    QueueFull,
+    Stopping,
+)
 from perdure.errors.requests import BodyEncoded, UnknownEmbedFormat
 from perdure.errors.root import count_things
+from perdure.errors.unavailable import BytesAtKeeper, WritingNotAllowed
 from perdure.ids import LONGEST, Identifier, find_meant
 from perdure.model.queries import Gone
 from perdure.policy.rates import Rate
@@ -99,8 +106,15 @@ STATUS: dict[type[PerdureError], HTTPStatus] = {
     errors.Corrupt: HTTPStatus.INTERNAL_SERVER_ERROR,
 }
 
-_LASTING = (errors.CopyNotPromoted, errors.RegistriesDivided)
-"""Errors that pass only when an operator acts."""
+_LASTING = (
+    errors.CopyNotPromoted,
+    errors.RegistriesDivided,
+    BytesAtKeeper,
+    WritingNotAllowed,
+    FormatNumberDamaged,
+    OtherFormat,
+)
+"""Errors that pass only when an operator acts, at a time that no answer can tell."""
 _EMPTY_RANGE = "ruling part-range"
 """The rule for a part that ends before it starts: HTTP treats it as an empty range."""
 JSON = "application/problem+json"
@@ -161,9 +175,14 @@ def _list_supported(error: PerdureError) -> Fields:
 
 
 def log_problem(error: PerdureError, method: str) -> Problem:
-    """Return the problem document of an error, and log the error if it concerns the operator."""
+    """Return the problem document of an error, and log the error if it concerns the operator.
+
+    Requests that wait when a server stops are counted, and logged together.
+    """
     problem = make_problem(error)
-    if problem.status in _OF_OPERATORS:
+    if isinstance(error, Stopping):
+        logs.count_stopped()
+    elif problem.status in _OF_OPERATORS:
         logs.get_log().error("failed", code=error.code, detail=str(error))
     elif isinstance(error, errors.Unauthenticated | errors.Forbidden):
         logs.get_log().info("refused", code=error.code, detail=str(error), method=method)

@@ -43,6 +43,7 @@ _SENDERS = 8  # threads, each with a chunk of a body that is generated while it 
 _QUERIES = 2  # processes
 _PACKAGE, _OBJECT = "perdure.extractors.", ":EXTRACTOR"  # of usual names of extractors
 _RECENT = 0.2  # the weight of the last turn in the usual length of a turn
+_UNKNOWN = 1.0  # seconds; the length of a turn before any was taken
 _LONGEST_WAIT = 120  # seconds for which a refused client has to wait at most
 
 
@@ -74,7 +75,8 @@ class WorkQueue:
         self._threads = ThreadPoolExecutor(turns, thread_name_prefix=f"perdure-{name}")
         self._lines: dict[str, deque[_Ticket]] = {}  # by address, in the order of their turns
         self._taken: Counter[str] = Counter()  # turns, by address
-        self._usual = 1.0  # seconds that a turn takes
+        self._running: set[WorkTurn] = set()
+        self._usual: float | None = None  # seconds that a turn takes
 
     async def run(self, work: Callable[..., Any], *arguments: Any) -> Any:
         """Do work in a thread when it is the client's turn, and return the result.
@@ -146,13 +148,11 @@ class WorkQueue:
         most = self._bounds.per_address
         if client.has_limits and most and len(line) >= most:
             self.refused_per_address += 1
-            raise TooManyWaiting(kind=self.name, limit=most, wait=self._find_wait(len(line)))
+            raise TooManyWaiting(kind=self.name, limit=most, wait=self._find_wait(client.address))
         if not self._bounds.in_all or self.waiting < self._bounds.in_all:
             return
         self.refused_in_all += 1
-        full = QueueFull(
-            kind=self.name, limit=self._bounds.in_all, wait=self._find_wait(self.waiting)
-        )
+        full = QueueFull(kind=self.name, limit=self._bounds.in_all, wait=self._find_wait())
         longest = max(self._lines.values(), key=len)
         if len(longest) <= len(line) + 1:
             raise full
@@ -160,9 +160,21 @@ class WorkQueue:
         self._remove_ticket(refused)
         refused.granted.set_exception(full)
 
-    def _find_wait(self, waiting: int) -> int:
-        """Return the seconds that so many requests will take."""
-        return min(max(ceil(waiting * self._usual / self._turns), 1), _LONGEST_WAIT)
+    def _find_wait(self, address: str | None = None) -> int:
+        """Return the seconds until what waits now is done: all of it, or that of one address.
+
+        It is estimated from the usual length of a turn, or the time that the running ones have
+        taken if that is longer. An address has its share of the turns.
+        """
+        now = time.monotonic()
+        ages = [turn.find_age(now) for turn in self._running]
+        running = sum(ages) / len(ages) if ages else 0.0
+        seconds = max(self._usual or 0.0, running) or _UNKNOWN
+        waiting, turns = self.waiting, float(self._turns)
+        if address is not None:
+            waiting = len(self._lines.get(address, ()))
+            turns = min(self._most_each, self._turns / max(len(self._lines), 1))
+        return min(max(ceil(waiting * seconds / turns), 1), _LONGEST_WAIT)
 
     # turns
     # -----
@@ -179,11 +191,16 @@ class WorkQueue:
             if line:  # the address comes last now
                 self._lines[address] = self._lines.pop(address)
             self._taken[address] += 1
-            ticket.granted.set_result(WorkTurn(self, address))
+            turn = WorkTurn(self, address)
+            self._running.add(turn)
+            ticket.granted.set_result(turn)
 
-    def end_turn(self, address: str, seconds: float) -> None:
-        """Take a turn back, which has lasted some seconds. Only `WorkTurn` calls this."""
-        self._usual += _RECENT * (seconds - self._usual)
+    def end_turn(self, turn: WorkTurn, address: str) -> None:
+        """Take a turn back. Only `WorkTurn` calls this."""
+        seconds = turn.find_age(time.monotonic())
+        usual = seconds if self._usual is None else self._usual
+        self._usual = usual + _RECENT * (seconds - usual)
+        self._running.discard(turn)
         self._taken[address] -= 1
         if not self._taken[address]:
             del self._taken[address]
@@ -220,7 +237,11 @@ class WorkTurn:
         """End the turn, unless it has ended."""
         queue, self._queue = self._queue, None
         if queue is not None:
-            queue.end_turn(self._address, time.monotonic() - self._start)
+            queue.end_turn(self, self._address)
+
+    def find_age(self, now: float) -> float:
+        """Return the seconds that it has taken, by the monotonic clock."""
+        return now - self._start
 
     def __enter__(self) -> None:
         pass
