@@ -14,6 +14,7 @@ from tests.conftest import SERIES, html
 import perdure
 from perdure import errors
 from perdure.errors.servers import BytesElsewhere
+from perdure.model.commands import Receipt
 from perdure.model.queries import Gone, Redirect
 
 TUTORIAL = Path(__file__).parents[1] / "docs/tutorial/from-python.md"
@@ -198,6 +199,20 @@ def test_metadata_of_many_are_merged_after_they_were_shown(registry: perdure.Ope
             "hdl:1839/a",
             "hdl:1839/b",
         ]
+
+
+def test_who_withdraws_is_told_of_found_quotations(registry: perdure.OpenRegistry) -> None:
+    pytest.importorskip("numpy")
+    words = " ".join(f"word{number}" for number in range(15))
+    with registry:
+        first, second, memo = (
+            registry.mint(one.encode(), authority=SERIES).identifier
+            for one in (words, f"Once: {words}", f"It says: {words.upper()}.")
+        )
+        assert registry.withdraw(first, "a court said so").quoted_in == (second, memo)
+        ((_, answer),) = registry.withdraw_names([second], "a court said so")
+        assert isinstance(answer, Receipt)
+        assert answer.quoted_in == (memo,)
 
 
 def test_many_are_withdrawn_and_each_is_answered(registry: perdure.OpenRegistry) -> None:

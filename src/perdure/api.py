@@ -58,6 +58,7 @@ from perdure.upkeep.name_lists import MARK, list_chosen, list_names
 from perdure.upkeep.transfer.contents import DeclaredKind, take_in
 from perdure.upkeep.transfer.declared_types import ask_format, state_format
 from perdure.upkeep.transfer.previewing import RecordChange
+from perdure.upkeep.withdrawing import execute_command
 
 if TYPE_CHECKING:
     from perdure.upkeep.citations.listing import ListedCitation
@@ -78,7 +79,7 @@ class OpenRegistry(Registry):
 
     def execute(self, command: Command) -> Receipt:
         """Execute a command and return once it is durable. Raises the errors of the command."""
-        return self.door.execute_command(command)
+        return execute_command(self, command)
 
     def mint(
         self,

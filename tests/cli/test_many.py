@@ -182,3 +182,22 @@ def test_who_withdraws_many_names_is_told_what_contains_them(
         "identifier": resources[2],
         "written_about": [page.rsplit(".", 2)[0]],
     }
+
+
+def test_who_withdraws_is_told_of_found_quotations(shell: Shell, place: Path) -> None:
+    pytest.importorskip("numpy")
+    words = " ".join(f"word{number}" for number in range(15))
+    found = []
+    for number, one in enumerate((words, f"Once: {words}", f"It says: {words.upper()}.")):
+        path = place / f"{number}.txt"
+        path.write_text(one)
+        found += shell.lines("mint", "--series", SERIES, str(path))
+    told = shell.run("withdraw", found[0].rsplit(".", 2)[0], "--reason", "x").stderr
+    for name in found[1:]:
+        assert f"passages of it are also in {name}, which is still served" in told
+    Path("names.txt").write_text(found[1])
+    lines = shell.lines("withdraw", "@names.txt", "--reason", "x", "--apply", "--json")
+    assert json.loads(lines[0]) == {
+        "identifier": found[1].rsplit(".", 2)[0],
+        "quoted_in": [found[2]],
+    }

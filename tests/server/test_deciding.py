@@ -93,6 +93,26 @@ def test_what_contains_a_copy_is_told_before_and_after(
     assert source not in page
 
 
+def test_found_quotations_are_told_before_and_after(site: Deployment, anna: str, bert: str) -> None:
+    """Ruling tombstone-silence: "documents held here that contain a copy (composites, found
+    quotations) are listed to the withdrawer"; nobody can search for them afterwards."""
+    pytest.importorskip("numpy")
+    words = " ".join(f"witness{number}" for number in range(15))
+    name = resource(site.mint(text(words.encode())))
+    memo = site.mint(text(f"It says: {words.upper()}.".encode()))
+    for cookie in (anna, bert):
+        page = site.get(find_page(name), HTML, cookie).body.decode()
+        assert "Documents that have passages of it" in page
+        assert memo in page
+    assert decide(site, anna, name, "withdraw", reason="x").status == 303
+    answer = decide(site, bert, name, "confirm")
+    assert answer.status == 200
+    assert memo in answer.body.decode()
+    assert "withdrawn already" in answer.body.decode()
+    assert memo not in site.get(find_page(name), HTML, bert).body.decode()
+    assert site.get(f"/{name}?bytes").status == 410
+
+
 def test_one_proposes_and_another_confirms(site: Deployment, anna: str, bert: str) -> None:
     name = resource(site.mint(text(b"about a witness")))
     typed = REASON.replace("\n", "\r\n")  # HTML, 4.10.22.4: a form sends CRLF

@@ -333,6 +333,16 @@ def test_a_digest_is_shown_if_it_was_kept(site: Deployment, secret: str, letter:
     assert hashlib.sha512(LETTER).hexdigest() in site.get(f"/{letter}?info").body.decode()
 
 
+def test_found_quotations_are_told_to_the_withdrawer(site: Deployment, secret: str) -> None:
+    pytest.importorskip("numpy")
+    words = " ".join(f"told{number}" for number in range(15))
+    name = resource(site.mint(text(words.encode())))
+    memo = site.mint(text(f"It says: {words.upper()}.".encode()))
+    answer = receipt(site.post(f"/{name}?withdraw", {"reason": "x"}, token=secret), 200)
+    assert answer["quoted_in"] == [memo]
+    assert "unsearched" not in answer
+
+
 def test_withdraw_the_whole(site: Deployment, secret: str, letter: str) -> None:
     site.commit(letter, text(b"second"))
     name = resource(letter)

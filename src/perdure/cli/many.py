@@ -122,7 +122,7 @@ def _note_remaining(answer: object) -> None:
     from perdure.cli.receipts import note_remaining
     from perdure.model.commands import Receipt
 
-    if not isinstance(answer, Receipt) or not (answer.copies or answer.written_about):
+    if not isinstance(answer, Receipt) or not answer.tells_remaining:
         return
     if here().as_json:
         here().print_answer({"identifier": answer.identifier} | answer.remarks, "")

@@ -61,5 +61,11 @@ def note_remaining(receipt: Receipt) -> None:
         place.print_note(f"the same bytes are still held as {name}")
     for name in receipt.written_about:
         place.print_note(f"{name} is about it, or contains it, and is still served")
+    for name in receipt.quoted_in:
+        place.print_note(f"passages of it are also in {name}, which is still served")
+    if receipt.unsearched:
+        place.print_note(
+            f"not all documents were searched for passages of it: {receipt.unsearched}"
+        )
     if receipt.is_list_cut:
         place.print_note("there are more of them than these lists name")

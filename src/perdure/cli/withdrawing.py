@@ -62,7 +62,8 @@ def withdraw(
     The name stays, with a tombstone that gives the reason, as typed, and what people said of it. If
     IDENTIFIER names a version, only that version is withdrawn. The bytes are kept, but never served
     (erase overwrites them); what was computed from them is deleted. Other names of the same bytes
-    are listed, and documents about it, at most 1,000 of each; they stay as they are.
+    are listed, documents about it, and documents with passages of it, at most 1,000 of each; they
+    stay as they are.
 
     If the setting withdrawal_persons is 2, this command proposes the withdrawal, or carries out
     what another person has proposed over HTTP, for the same reason word for word. All commands on
@@ -74,6 +75,7 @@ def withdraw(
     from perdure.cli import many
     from perdure.model.commands import Withdraw
     from perdure.model.records import LOCAL
+    from perdure.upkeep.withdrawing import execute_command
 
     names = many.find_pattern(names)
     if many.is_set(names) and (version is not None or expect is not None):
@@ -103,7 +105,7 @@ def withdraw(
             expect=expect,
             by=by or LOCAL,
         )
-        receipt = registry.door.execute_command(command)
+        receipt = execute_command(registry, command)
     print_receipt(receipt)
 
 
@@ -145,6 +147,7 @@ def erase(
     from perdure.model.commands import Erase, Outcome
     from perdure.model.records import LOCAL
     from perdure.policy import naming
+    from perdure.upkeep.withdrawing import execute_command
 
     identifier, part = join_part(named.identifier, named.part if spec is None else spec)
     whole = identifier.whole
@@ -163,7 +166,7 @@ def erase(
             expect=expect,
             by=by or LOCAL,
         )
-        receipt = registry.door.execute_command(command)
+        receipt = execute_command(registry, command)
     print_receipt(receipt)
     if receipt.outcome is not Outcome.PROPOSED:
         for place in receipt.unreached:

@@ -397,6 +397,11 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     written_about: tuple[str, ...] = ()
     """After a withdrawal or erasure: documents about it that are still served, such as signatures,
     which state its digest."""
+    quoted_in: tuple[str, ...] = ()
+    """After a withdrawal or erasure: other documents that have passages of it, as far as the index
+    of passages knows."""
+    unsearched: str = ""
+    """Why not all documents were searched for passages of it; empty if they were."""
     is_list_cut: bool = False
     """True if there are more copies, or documents about it, than these lists name."""
     unreached: tuple[str, ...] = ()
@@ -412,12 +417,18 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     accepted: int = 0
 
     @property
+    def tells_remaining(self) -> bool:
+        """True if it names documents that a withdrawal leaves, or could not search for them."""
+        return bool(self.copies or self.written_about or self.quoted_in or self.unsearched)
+
+    @property
     def remarks(self) -> dict[str, tuple[str, ...] | str | bool]:
         """The lists of names and places that are not empty, by the names of their fields."""
         lists = {
             "left_behind": self.left_behind,
             "copies": self.copies,
             "written_about": self.written_about,
+            "quoted_in": self.quoted_in,
             "unreached": self.unreached,
             "dropped": self.dropped,
             "reading_aliases": self.reading_aliases,
@@ -425,6 +436,7 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         named: dict[str, tuple[str, ...] | str | bool] = {
             **lists,
             "undescribed": self.undescribed,
+            "unsearched": self.unsearched,
             "is_list_cut": self.is_list_cut,
         }
         return {name: found for name, found in named.items() if found}

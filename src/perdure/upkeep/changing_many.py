@@ -23,6 +23,7 @@ from perdure.policy import levels, naming, rules
 from perdure.registry import Registry
 from perdure.upkeep.name_lists import list_chosen
 from perdure.upkeep.transfer.previewing import FieldChange, RecordChange
+from perdure.upkeep.withdrawing import execute_commands
 
 _TURN = 500  # commands
 
@@ -90,4 +91,4 @@ def execute_turns(
     """Carry out commands, and yield each with its receipt or its error."""
     waiting = iter(commands)
     while turn := list(islice(waiting, _TURN)):
-        yield from zip(turn, registry.door.execute_commands(turn), strict=True)
+        yield from zip(turn, execute_commands(registry, turn), strict=True)

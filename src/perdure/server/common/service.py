@@ -17,7 +17,7 @@ from perdure.errors.quotas import MintsUsedUp
 from perdure.extractors.port import Part, Source
 from perdure.fetching.streaming import StreamingFetcher
 from perdure.ids import Identifier
-from perdure.model.commands import Command, Receipt
+from perdure.model.commands import Command, Receipt, Withdraw
 from perdure.model.queries import Reader
 from perdure.model.records import Record
 from perdure.model.verdicts import CitationReport
@@ -42,6 +42,7 @@ from perdure.storage.mirror_marks import MirrorMarks
 from perdure.upkeep.linkcheck.health import Health
 from perdure.upkeep.searching.text_index import Selection
 from perdure.upkeep.searching.updating import Search, Searching
+from perdure.upkeep.withdrawing import QuotingDocuments, find_quoting, report_quoting
 
 _Read = TypeVar("_Read")
 AT_ONCE = 2  # captures
@@ -161,11 +162,31 @@ class Service:
         Every write over HTTP comes here, except the plain uploads of `perdure.server.fast.mint`.
         Raises the error of the command.
         """
+        quoting = None
+        if isinstance(command, Withdraw):
+            quoting = await self.find_quoting(command, bearer)
         try:
-            return await self.registry.door.submit_command(replace(command, bearer=bearer))
+            receipt = await self.registry.door.submit_command(replace(command, bearer=bearer))
         except MintsUsedUp as error:
             self.note_refusal(error)
             raise
+        if quoting is None or not quoting.is_known:
+            return receipt
+        reported: Receipt = await self.run_cutter(report_quoting, self.registry, receipt, quoting)
+        return reported
+
+    async def find_quoting(self, command: Withdraw, bearer: str) -> QuotingDocuments:
+        """Return the documents that have passages of what a client would withdraw."""
+        try:
+            token = self.bearers.find_named(bearer)
+            chain = () if token is None else tuple(self.bearers.trace_chain(token))
+            reader = Reader(name=bearer, tokens=chain)
+            found: QuotingDocuments = await self.find_quotations(
+                find_quoting, self.registry, command, reader
+            )
+        except PerdureError as error:  # the queue is full, for example
+            return QuotingDocuments(unsearched=str(error))
+        return found
 
     def note_refusal(self, error: PerdureError) -> None:
         """Count an error, and remember it for as long as it lasts, if a token has no share left."""

@@ -6,7 +6,8 @@
 How it works: the form makes the same commands as `POST /<identifier>?withdraw` and `?refuse`. If a
 withdrawal needs two persons, the first request is a proposal. The second person reads its reason
 and confirms it; the form repeats the reason word for word.  # ruling: two-persons
-The page lists the documents that contain a copy, or are about what is withdrawn, before and after.
+The page lists the documents that contain a copy, have passages of what is withdrawn, or are about
+it, before and after.
 
 What must stay true: the form names the revision that its reader has seen, so nothing is withdrawn
 or confirmed that was changed meanwhile.
@@ -20,11 +21,11 @@ from urllib.parse import quote
 from perdure.errors import NotFound, PerdureError
 from perdure.errors.requests import FormFieldMalformed
 from perdure.ids import Identifier
-from perdure.model.commands import Command, Erase, Outcome, Refuse, Withdraw
+from perdure.model.commands import Command, Erase, Outcome, Receipt, Refuse, Withdraw
 from perdure.model.parameters import Parameters
 from perdure.model.records import Proposal, Record, Token
 from perdure.policy.proposals import find_standing
-from perdure.policy.remaining import list_remaining
+from perdure.policy.remaining import MOST_LISTED, list_remaining
 from perdure.policy.showing import find_withdrawal
 from perdure.policy.versions import list_versions
 from perdure.reading.targets import read_identifier
@@ -35,6 +36,7 @@ from perdure.server.common.service import Service
 from perdure.server.desk.menu import lead_to, show_desk_page
 from perdure.server.desk.signing_in import read_posted_form, require_depositor
 from perdure.server.pages.trail import find_page_of
+from perdure.upkeep.withdrawing import QuotingDocuments
 
 PLACE = "/desk/withdraw"
 _LONGEST_NUMBER = 18  # digits
@@ -67,7 +69,10 @@ async def withdraw_document(service: Service, request: Request) -> Answer:
     service.metrics.count_write(type(command).__name__.lower(), receipt.outcome)
     if receipt.outcome is Outcome.PROPOSED or isinstance(command, Refuse):
         return lead_to(f"{PLACE}?of={quote(str(name), safe='')}")
-    if receipt.copies or receipt.written_about:
+    if receipt.quoted_in:  # no one can search for them afterwards
+        record = service.find_record(name) or record
+        return await _show(service, request, token, name, record, None, typed=form, done=receipt)
+    if receipt.tells_remaining:
         version = getattr(command, "version", None)
         chosen = f"&version={version}" if version else ""
         return lead_to(f"{PLACE}?of={quote(str(name), safe='')}{chosen}")
@@ -143,12 +148,23 @@ async def _show(
     standing: Proposal | None,
     error: PerdureError | None = None,
     typed: Parameters | None = None,
+    done: Receipt | None = None,
 ) -> Answer:
-    """Show the form, or that it was withdrawn; after an error, with what was typed."""
+    """Show the form, or that it was withdrawn; after an error, with what was typed.
+
+    `done` is the receipt, if it was withdrawn just now.
+    """
     gone = {one.number for one in record.versions if one.tombstone is not None}
     version = standing.version if standing else _read_version(typed)
     records = service.listings.records
     remaining = await service.run_cutter(list_remaining, records, name, record, version)
+    quoting = QuotingDocuments()
+    is_gone = find_withdrawal(name, record) is not None
+    if done is not None:
+        quoting = QuotingDocuments(done.quoted_in, done.unsearched)
+    elif not is_gone:
+        asked = Withdraw(by=token.name, identifier=name, reason="", version=version)
+        quoting = await service.find_quoting(asked, token.name)
     return show_desk_page(
         request,
         token,
@@ -158,13 +174,15 @@ async def _show(
         page=find_page_of(str(name)),
         revision=record.revision,
         versions=[one for one in list_versions(record) if one not in gone],
-        is_gone=find_withdrawal(name, record) is not None,
+        is_gone=is_gone,
         persons=service.settings.withdrawal_persons,
         standing=standing,
         is_own=standing is not None and standing.by == token.name,
         copies=[(one, find_page_of(one)) for one in remaining.copies],
         about=[(one, find_page_of(one)) for one in remaining.written_about],
-        is_cut=remaining.is_cut,
+        quoting=[(one, find_page_of(one)) for one in quoting.names[:MOST_LISTED]],
+        is_unsearched=bool(quoting.unsearched),
+        is_cut=remaining.is_cut or len(quoting.names) > MOST_LISTED,
         error=str(error) if error else "",
         typed=typed or {},
     )
