@@ -236,3 +236,24 @@ def test_nothing_is_found_after_the_act_while_others_search(
     assert searches >= 2 * count
     assert [one for one in shown if one] == []
     assert searched.names(MARKER) == []
+
+
+@pytest.mark.parametrize("archive", ["arc.example", ""])
+def test_rules_about_captures_hide_the_titles_of_their_names(
+    desk: Desk, searched: SearchDesk, archive: str
+) -> None:
+    """ "A document that the reader may not see has no effect on an answer, be it on its hits, its
+    count or its pages": the rules are about addresses, with or without `archive_id` as in a mirror.
+    """
+    desk.reopen(archive_id=archive)
+    for host in ("closed.example", "open.example"):
+        name = f"pwid:arc.example:2014-01-26T20.07.00Z:page:http://{host}/"
+        desk.bind(name, f"https://a.example/{host}", register=True)
+        describe(desk, name, f"Memoir about {host.partition('.')[0]}")
+    rule = ReadingRule(about="http://closed.example/", match="prefix", access=Access.CLOSED)
+    desk.registry.door.execute_command(Restrict(rule=rule))
+    page = searched.ask("memoir").page
+    assert (len(page.documents), page.count) == (1, 1)
+    assert [one.count for one in page.facets.series] == [1]
+    page = searched.ask('"about closed"').page
+    assert (page.documents, page.count, page.facets.series) == ((), 0, ())

@@ -136,7 +136,7 @@ class Admission:
     def is_open(self, key: str) -> bool:
         """Return True if no reading rule has to do with a record."""
         name = _spell_key(key)
-        if name is None or self._registry.reading.rules.has_rules(name):
+        if name is None or self._registry.reading.governs_name(name):
             return False
         stored = self._registry.records.find_record(key)
         return stored is not None and not stored.targets
