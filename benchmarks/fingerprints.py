@@ -34,6 +34,7 @@ _WANTED = 25e6  # bytes/s
 _IDEOGRAPHS = range(0x4E00, 0x4E00 + 6_000)
 _CHARACTERS = 1_000_000
 _DOCUMENT = 20_000  # characters
+_SMALL = 4000  # characters of a small page
 _MOST_INDEX = 0.5  # bytes of index for a byte of text
 _ROUNDS = 5
 
@@ -53,6 +54,8 @@ def run() -> list[Ratio]:
         beside,
         _measure_speed("fingerprints", text, WORDS),
         _measure_speed("fingerprints of CJK", ideographs, CHARACTERS),
+        _measure_small("fingerprints of small pages", text),
+        _measure_small("fingerprints of small pages with accents", _add_accents(text)),
         _measure_index("text for a byte of index", text, WORDS),
         _measure_index("CJK for a byte of index", ideographs, CHARACTERS),
     ]
@@ -63,6 +66,28 @@ def _measure_speed(name: str, text: str, rule: Winnowing) -> Ratio:
     for _ in range(_ROUNDS):
         start = time.process_time()
         find_fingerprints(_fold(text, rule), rule)
+        costs.append(time.process_time() - start)
+    speed = len(text.encode()) / min(costs)
+    return Ratio(name, speed, _WANTED, "bytes/s", speed / _WANTED, 1)
+
+
+def _add_accents(text: str) -> str:
+    """Write an accent in every tenth word that can have one."""
+    words = text.split(" ")
+    plain = [at for at, word in enumerate(words) if "e" in word]
+    for at in plain[::10]:
+        words[at] = words[at].replace("e", "é")
+    return " ".join(words)
+
+
+def _measure_small(name: str, text: str) -> Ratio:
+    """Measure pages of 4,000 characters, each of which is a document."""
+    pages = [text[at : at + _SMALL] for at in range(0, len(text), _SMALL)]
+    costs = []
+    for _ in range(_ROUNDS):
+        start = time.process_time()
+        for page in pages:
+            find_fingerprints(fold_text(page).words)
         costs.append(time.process_time() - start)
     speed = len(text.encode()) / min(costs)
     return Ratio(name, speed, _WANTED, "bytes/s", speed / _WANTED, 1)
