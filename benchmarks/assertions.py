@@ -2,6 +2,7 @@
 
 How it works: the registry has the identifiers of the fixture, so that its records and references
 are in trees as deep as they ask for, and a document with ten thousand assertions about its parts.
+Batches are about another document, so that a run leaves the next one as much to look up.
 `PERDURE_BENCH_IDENTIFIERS` sets another number of identifiers. The registry is made once and kept
 in benchmarks/out, which may be deleted at any time.
 
@@ -50,18 +51,19 @@ _ROUNDS = 5
 
 
 def run() -> list[Ratio]:
-    root, name, secret = _make_registry()
+    root, name, other, secret = _make_registry()
     with Registry(root) as registry:
         inside = _measure_inside(registry, name)
     with perdure(root, PERDURE_LOG_LEVEL="warning") as server:
         over = _measure_over_http(server, name)
-        return [inside, over, *_measure_batches(server, name, secret)]
+        return [inside, over, *_measure_batches(server, other, secret)]
 
 
-def _make_registry() -> tuple[Path, str, str]:
-    """Return a registry, a document with assertions about its parts, and the secret of a token."""
+def _make_registry() -> tuple[Path, str, str, str]:
+    """Return a registry, a document with assertions about its parts, another document, and the
+    secret of a token."""
     root = fixture.OUT / f"assertions-{fixture.COUNT}"
-    noted = root / "noted"
+    noted = root / "documents"
     if not noted.exists():
         source = fixture.OUT / "identifiers.jsonl"
         fixture.write_lines(source)
@@ -75,14 +77,14 @@ def _make_registry() -> tuple[Path, str, str]:
         with Registry(root) as registry:
             registry.door.execute_command(SaveToken(token=token))
             mint = Mint(authority=fixture.SERIES, contents=(content,))
-            name = str(registry.door.execute_command(mint).identifier)
+            name, other = (str(registry.door.execute_command(mint).identifier) for _ in range(2))
             lines = _write_lines(name, _KEPT)
             stored = store_assertions(registry, lines, series=fixture.SERIES)
             if any(one.receipt is None for one in stored):
                 raise RuntimeError("an assertion was refused")
-        noted.write_text(f"{name}\n{secret}")
-    name, secret = noted.read_text().split("\n")
-    return root, name, secret
+        noted.write_text(f"{name}\n{other}\n{secret}")
+    name, other, secret = noted.read_text().split("\n")
+    return root, name, other, secret
 
 
 def _write_lines(name: str, count: int, seed: int = 1) -> list[bytes]:
