@@ -65,7 +65,7 @@ def parse(text: str) -> Lsid:
 
 
 def _reach(text: str) -> int:
-    """How far a text that is not an LSID could be one."""
+    """Return how far a text that is not an LSID could be one."""
     begun = re.compile(rf"urn:lsid:(?:{_FIELD}:){{0,3}}(?:{_FIELD})?", re.ASCII | re.IGNORECASE)
     match = begun.match(text)
     return match.end() if match else 0

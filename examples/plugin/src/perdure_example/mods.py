@@ -51,7 +51,7 @@ def _type_of(agent: Agent) -> str:
 
 
 def read(data: bytes) -> About:
-    """What a record says. Raises InvalidMetadata or TooLarge."""
+    """Return the content of a record. Raises InvalidMetadata or TooLarge."""
     root = xml_text.parse_xml(data, _NAME)
     if root.tag != f"{{{NAMESPACE}}}mods":
         raise RootNotOfFormat(

@@ -99,7 +99,7 @@ class WordExtractor:
         )
 
     def list_extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
-        """How many words there are."""
+        """Return how many words there are."""
         text = TEXT.read_text(source, indexes)
         count = sum(1 for _ in _WORD.finditer(text.text)) if text else 0
         return (Extent(syntax=f"word=0,{count}", what="words", size=count),) if count else ()
