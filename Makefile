@@ -20,7 +20,7 @@ CORE_TESTS := $(CORE:%=tests/%) $(CORE:%=src/perdure/%) src/perdure/errors tests
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-network test lint types layers coverage unit rest search trials bench release debian translations vendor lock clean
+.PHONY: help demo demo-network test lint types layers coverage coverage-beside unit rest search trials bench release debian translations vendor lock clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -31,7 +31,9 @@ demo: $(VENV)/.runtime  ## a registry with real documents, resolved in every way
 demo-network: $(VENV)/.runtime  ## three resolvers and a name server: names are handed over, and no link breaks
 	@$(BIN)/python examples/demo_network.py
 
-test: lint types layers coverage rest  ## everything that must hold: lint, types, layers, all tests
+test:  ## everything that must hold: lint, types, layers, all tests
+	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target lint types layers
+	@$(MAKE) --no-print-directory --jobs=2 rest coverage-beside
 
 lint: $(VENV)/.development
 	$(BIN)/ruff format --check .
@@ -44,12 +46,16 @@ types: $(VENV)/.development
 layers: $(VENV)/.development
 	$(BIN)/lint-imports
 
-# Many tests wait for a server, a browser or a disk: three processes keep two cores busy.
+# Many tests wait for a server, a browser or a disk: three processes and that of coverage keep two cores busy.
 RUN_TESTS := PERDURE_CITEPROC=$(ORACLES) PERDURE_PARSE5=$(ORACLES) PYTHONHASHSEED=0 $(BIN)/pytest --dist worksteal
+RUN_CORE := $(RUN_TESTS) -q --no-header -r fE -m "not hypothesis and not trial" $(CORE_TESTS) --cov
 TEST_NEEDS := $(VENV)/.development $(PEERS)/.installed $(PEERS)/OAI-PMH.xsd $(ORACLES)/.installed debian
 
 coverage: $(TEST_NEEDS)  ## branches of the pure core that its tests by example reach
-	$(RUN_TESTS) -q --no-header -r fE -n 2 -m "not hypothesis and not trial" $(CORE_TESTS) --cov
+	$(RUN_CORE) -n 2
+
+coverage-beside: $(TEST_NEEDS)  # the other tests show how far they are, so this speaks at its end
+	@$(RUN_CORE) -n 1 >$(VENV)/coverage.log 2>&1; status=$$?; cat $(VENV)/coverage.log; exit $$status
 
 unit: $(TEST_NEEDS)  ## all tests
 	$(RUN_TESTS) -n 3
@@ -71,7 +77,7 @@ release: $(VENV)/.development  ## builds sdist and wheel, and tries them in clea
 	$(BIN)/python tools/release.py
 
 debian:
-	@tools/debian-packages bind9 bind9-dnsutils bind9-utils chromium knot libmagic1 libxml2-utils minisign nginx-light nsd openssh-client openssl postgresql squid strace varnish wrk
+	@tools/debian-packages bind9 bind9-dnsutils bind9-utils chromium knot libmagic1 libxml2-utils minisign nginx-light nsd openssh-client openssl postgresql squid strace unzip varnish wrk
 
 translations: $(VENV)/.development  ## brings the catalogues of the pages' translations up to date
 	$(BIN)/python tools/translations.py
