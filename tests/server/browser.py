@@ -46,6 +46,7 @@ class Browser:
         self._numbers = itertools.count(1)
         self._is_loaded = self._is_leaving = False
         self._is_without_scripts = False
+        self._address = ""
         self._under_way: set[str] = set()
         """The requests for what the page needs, by their numbers."""
         self.requests: list[str] = []
@@ -78,9 +79,11 @@ class Browser:
                 self._is_leaving = True
             case "Page.frameNavigated" if told["frame"]["id"] == self._frame:
                 self._is_leaving = self._is_loaded = False
+                self._address = told["frame"]["url"]
                 self._under_way.clear()
             case "Page.navigatedWithinDocument" if told["frameId"] == self._frame:
                 self._is_leaving = False
+                self._address = told["url"]
             case "Page.lifecycleEvent" if told["frameId"] == self._frame:
                 self._is_loaded |= told["name"] == "load"
         return message
@@ -103,7 +106,10 @@ class Browser:
 
     async def open(self, url: str) -> None:
         """Open a page, and wait until all is there: also what its scripts load, or lead to."""
-        for address in ("about:blank", url):
+        # Chromium only scrolls to another place of the page that it shows. An empty page between
+        # the two prevents that, but after an empty page it starts a process.
+        is_shown = self._address.partition("#")[0] == url.partition("#")[0]
+        for address in ("about:blank", url) if is_shown else (url,):
             self._is_loaded = self._is_leaving = False
             found = await self.call("Page.navigate", url=address)
             assert "errorText" not in found, f"{url} did not load: {found['errorText']}"
