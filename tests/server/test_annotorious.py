@@ -1,6 +1,6 @@
 """Annotorious in Chromium reads the annotations of a picture, and writes one back.
 
-It is a client of the Web Annotation model that others use; `make oracles` installs it.
+It is a client of the Web Annotation model that others use; `make unit` installs it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SCRIPT = (
 MEDIA = "http://www.w3.org/TR/media-frags/"
 
 pytestmark = pytest.mark.skipif(
-    not SCRIPT.exists(), reason="Annotorious is not installed (make oracles)"
+    not SCRIPT.exists(), reason="Annotorious is not installed (make unit)"
 )
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-import shutil
 import socket
 import subprocess
 import time
@@ -17,6 +16,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.name_servers import find_program
 from tests.server.conftest import TABLE, Answer, Running, parse_answers, received, serving
 
 from perdure.server.protocol.doctor import probe
@@ -50,9 +50,12 @@ def free_port() -> int:
 @contextlib.contextmanager
 def running(command: list[str], port: int) -> Iterator[None]:
     """A proxy as a child process, from when it listens until it has ended."""
-    if shutil.which(command[0]) is None:
-        pytest.skip(f"{command[0]} is not installed")
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    process = subprocess.Popen(
+        [find_program(command[0]), *command[1:]],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
     try:
         while True:
             if process.poll() is not None:
@@ -130,7 +133,6 @@ def read_status(port: int, target: str) -> int:
         return int(wire.recv(1 << 16).split(b" ", 2)[1])
 
 
-@pytest.mark.skipif(shutil.which("nginx") is None, reason="nginx is not installed")
 def test_nginx_keeps_metrics_private(mirror_server: Running, tmp_path: Path) -> None:
     """The configuration allows this machine; here, another address stands for it."""
     site = (DEPLOY / "nginx.conf").read_text().replace("8080", str(mirror_server.port))
@@ -139,7 +141,6 @@ def test_nginx_keeps_metrics_private(mirror_server: Running, tmp_path: Path) -> 
         assert read_status(started.port, "/healthz") == 200
 
 
-@pytest.mark.skipif(shutil.which("varnishd") is None, reason="varnishd is not installed")
 def test_varnish_keeps_metrics_private(mirror_server: Running, tmp_path: Path) -> None:
     vcl = (DEPLOY / "varnish.vcl").read_text().replace("8080", str(mirror_server.port))
     with varnish(vcl, tmp_path) as started:
