@@ -683,6 +683,7 @@ def test_serials_are_dense_whoever_mints(site: Deployment, secret: str) -> None:
 # ------
 
 YESTERDAY = "1997-08-31"
+THIS_YEAR = today()[:4]
 
 
 @pytest.mark.parametrize(
@@ -691,6 +692,8 @@ YESTERDAY = "1997-08-31"
         ({}, 201),
         ({"authorities": (SERIES,), "operations": ("mint",)}, 201),
         ({"authorities": ("oma.*",), "operations": ("mint",)}, 201),
+        ({"authorities": (f"pdi://{SERIES}/{THIS_YEAR}/",), "operations": ("mint",)}, 201),
+        ({"authorities": (f"pdi://{SERIES}/1999/",), "operations": ("mint",)}, 403),
         ({"expires": "2999-01-01T00:00:00Z"}, 201),
         ({"first_day": YESTERDAY, "last_day": "2999-12-31"}, 201),
         ({"expires": "1997-09-01T00:00:00Z"}, 401),
