@@ -190,6 +190,16 @@ def test_options_of_a_delegated_name_are_answered_here(site: Deployment) -> None
         assert "GET" in answer.headers["allow"]
 
 
+def test_options_of_a_series_tell_that_it_is_delegated(site: Deployment) -> None:
+    """ "OPTIONS and `/` say what is resolved here, minted here, delegated where" """
+    delegate(site, "pdi://whole.example.us/", ARCHIVES)
+    answer = site.ask("OPTIONS", "/pdi://whole.example.us/")
+    assert answer.status == 204
+    assert f'<{ARCHIVES}pdi://whole.example.us/>; rel="alternate"' in answer.headers["link"]
+    assert site.ask("OPTIONS", "/pdi://press.oma.eop.gov.us/").status == 204  # in part
+    assert site.ask("OPTIONS", "/pdi://unknown.example.us/").status == 404
+
+
 def test_a_trace_goes_on_unless_it_may_not(site: Deployment) -> None:
     """ "TRACE shows the way" """
     answer = site.ask("TRACE", f"/{NAME}")

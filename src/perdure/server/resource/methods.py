@@ -18,6 +18,7 @@ from perdure.errors import (
 )
 from perdure.errors.delegations import AnsweredElsewhere
 from perdure.errors.lookup import CitationGone
+from perdure.ids.name_set import make_set
 from perdure.reading.targets import read_identifier
 from perdure.server.apis.well_known import SERIES_PAGE
 from perdure.server.common import asking, elsewhere, problems
@@ -54,7 +55,11 @@ def find_allowed_methods(service: Service, request: Request) -> bytes:
     resolved = asking.resolve_name(service, request, text)
     if resolved.names is not None:
         if not (resolved.names.is_interval and service.knows_series(resolved.asked)):
-            service.listings.require_known(resolved.names)
+            try:
+                service.listings.require_known(resolved.names)
+            except NotFound as error:  # of the series, only some intervals may be delegated
+                if isinstance(error, AnsweredElsewhere) or not _is_resolved_series(service, text):
+                    raise
         return request.allow[TargetKind.PATTERN]
     if resolved.is_citation:
         return request.allow[TargetKind.PART]
@@ -64,10 +69,15 @@ def find_allowed_methods(service: Service, request: Request) -> bytes:
 
 
 def _is_resolved_series(service: Service, text: str) -> bool:
-    """Return True if a text is a series with identifiers here: minted before, or mirrored."""
+    """Return True if a text is a series with identifiers here, or one that is delegated."""
     with contextlib.suppress(MalformedIdentifier, UnknownScheme):
         identifier = read_identifier(text)
-        return identifier.is_pattern and service.knows_series(identifier)
+        if not identifier.is_pattern:
+            return False
+        delegations = service.registry.delegations
+        return service.knows_series(identifier) or bool(
+            delegations.list_touching(make_set(identifier))
+        )
     return False
 
 
