@@ -39,6 +39,7 @@ lint: $(VENV)/.development
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/python tools/check_style.py
+	$(BIN)/python tools/check_reads.py
 
 types: $(VENV)/.development
 	$(BIN)/mypy

@@ -233,3 +233,41 @@ def test_other_uses_of_these_words_are_free(tmp_path: Path) -> None:
         'share = {"segments": 0}\n'
     )
     assert list(load_check().check_places(tmp_path)) == []
+
+
+# reading around the read door
+# ----------------------------
+
+READS = PROJECT / "tools/check_reads.py"
+
+
+def check_places(root: Path, allowed: set[str]) -> list[str]:
+    """The complaints of `check_reads` about a package."""
+    spec = importlib.util.spec_from_file_location("check_reads", READS)
+    assert spec is not None
+    assert spec.loader is not None
+    tool = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tool)
+    return list(tool.compare_places(set(tool.find_places(root)), allowed))
+
+
+def test_no_interface_reads_a_record_around_the_read_door() -> None:
+    """architecture.md: "No face decides anything itself, and none reads the record again." """
+    done = subprocess.run([sys.executable, READS], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize("read", ["service.find_record(name)", "scan_readable(records, low, high)"])
+def test_a_read_around_the_door_is_found(tmp_path: Path, read: str) -> None:
+    (tmp_path / "server/apis").mkdir(parents=True)
+    (tmp_path / "cli").mkdir()
+    (tmp_path / "api.py").write_text("")
+    module = tmp_path / "server/apis/shouting.py"
+    module.write_text(f"class Shout:\n    def shout(self):\n        return {read}\n")
+    place = "server/apis/shouting.py:Shout.shout"
+    (complaint,) = check_places(tmp_path, set())
+    assert place in complaint
+    assert not check_places(tmp_path, {place})
+    module.write_text("")
+    (complaint,) = check_places(tmp_path, {place})
+    assert place in complaint

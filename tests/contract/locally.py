@@ -304,7 +304,7 @@ def _call_metadata(registry: Registry, kind: dict[str, Any]) -> Outcome:
 def _call_history(registry: Registry, kind: dict[str, Any]) -> Outcome:
     resolved = _resolve(registry, kind)
     resolved.require_known()
-    found = registry.records.list_revisions(resolved.identifier.key)
+    found = registry.reading.show_history(resolved)
     return {"is": "history", "revisions": len(found)}
 
 

@@ -252,7 +252,7 @@ def test_a_request_reads_a_bounded_number_of_records(
 
 def test_a_document_that_is_withdrawn_meanwhile_ends_the_package(site: Deployment) -> None:
     name = parse(str(site.mint(text(b"soon gone")))).resource
-    record = site.registry.harvest.find_record(name)
+    record = site.registry.harvest.find_harvested(name)
     assert record is not None
     (document,) = list_documents(site.registry.reading, record)
 
@@ -267,7 +267,7 @@ def test_a_document_that_is_withdrawn_meanwhile_ends_the_package(site: Deploymen
 def test_memory_is_bounded(site: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
     """Pieces of a long document are taken while it is read."""
     name = parse(str(site.mint(text(bytes(5 << 20), format="octet-stream")))).resource
-    record = site.registry.harvest.find_record(name)
+    record = site.registry.harvest.find_harvested(name)
     assert record is not None
     documents = list(list_documents(site.registry.reading, record))
     pieces = list(sync_packages.write_package(site.registry, b"<urlset/>", documents))

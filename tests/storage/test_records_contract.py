@@ -156,6 +156,8 @@ def test_the_history_is_complete_and_in_order(records: Records) -> None:
     assert [len(one.versions) for one in history] == [1, 2, 2, 2]
     assert history[-1] == records.find_record(key(f"{TODAY}/2"))
     assert records.list_revisions(key(f"{TODAY}/99")) == []
+    assert records.list_past(key(f"{TODAY}/2"), history[-1].revision) == history[:-1]
+    assert records.list_past(key(f"{TODAY}/2"), history[0].revision) == []
 
 
 @pytest.mark.parametrize("cold", [False, True])

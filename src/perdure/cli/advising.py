@@ -78,9 +78,9 @@ def _walk_today(registry: Registry, authority: str) -> Iterator[tuple[Pdi, Repre
     page = registry.listings.list_page(
         pdi.parse_pdi(f"pdi://{authority}/{day}/"), limit=_MOST_DOCUMENTS
     )
-    for name in islice(page.identifiers, _MOST_DOCUMENTS):
-        record = registry.listings.find_record(name)
-        for version in record.versions if record and not record.tombstone else ():
+    for one in islice(page.records, _MOST_DOCUMENTS):
+        name, record = one.identifier, one.record
+        for version in () if record.tombstone else record.versions:
             for held in version.representations if not version.tombstone else ():
                 exact = qualify_identifier(name, version.number, held.format)
                 if isinstance(exact, Pdi):

@@ -24,16 +24,14 @@ def history(identifier: Identifier) -> None:
     """
     from perdure.cli import queries
     from perdure.policy.revisions import compare_revisions
-    from perdure.policy.showing import show_to_readers
 
     with here().open_registry() as registry:
         resolved = registry.reading.resolve(queries.make_query(registry, identifier))
         resolved.require_single()
         resolved.require_known()
         before: Mapping[str, Any] = {}
-        past = registry.records.list_revisions(resolved.identifier.key)
-        for record in past:
-            after = _show_record(show_to_readers(record, past[-1]))
+        for record in registry.reading.show_history(resolved):
+            after = _show_record(record)
             changed = compare_revisions(before, after)
             about = {"revision": record.revision, "at": record.at, "by": record.by}
             lines = [f"{record.revision} {record.at} by {record.by or 'an unknown actor'}"]

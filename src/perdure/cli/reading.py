@@ -329,7 +329,6 @@ def _describe_name(registry: Registry, identifier: Identifier, *, history: bool)
     """Describe one name."""
     from perdure.cli import queries, steps
     from perdure.policy import naming
-    from perdure.policy.showing import show_to_readers
 
     resolved = registry.reading.resolve(queries.make_query(registry, identifier))
     resolved.require_single()
@@ -338,10 +337,7 @@ def _describe_name(registry: Registry, identifier: Identifier, *, history: bool)
     key, record = resolved.identifier.key, resolved.known
     if resolved.inside is not None:
         registry.documents.select_part(resolved)  # raises if the part is not there
-    revisions = [record]
-    if history:
-        past = registry.records.list_revisions(key)
-        revisions = [show_to_readers(one, past[-1]) for one in past]
+    revisions = registry.reading.show_history(resolved) if history else [record]
     for one in revisions:
         name = naming.identify_record(key, one)
         here().print_answer(steps.record_fields(name, one), steps.record_text(name, one))

@@ -288,7 +288,7 @@ class Assertions:
         """Return the first revision with a version: it says who asserted it, and when."""
         if record.revision == 1:
             return record
-        for past in self._listings.records.list_revisions(name.key):
+        for past in self._listings.records.list_past(name.key, record.revision):
             if any(one.number == version for one in past.versions):
                 return past
         return record

@@ -62,6 +62,8 @@ class HarvestedRecord(NamedTuple):
     """When it last changed: `2026-11-21T05:13:46Z`."""
     resolved: Resolved | None
     """The record as the public may see it, or None if it was withdrawn."""
+    shown: Record = Record()
+    """The same record, also if it was withdrawn: then the names of its documents are in it."""
 
 
 class HarvestPlace(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -107,7 +109,7 @@ class Harvest:
         first = self._records.list_changes(limit=1)
         return first[0].at if first else None
 
-    def find_record(
+    def find_harvested(
         self,
         identifier: Identifier,
         reader: Reader = PUBLIC_READER,
@@ -231,7 +233,11 @@ class Harvest:
             with suppress(*_CLOSED, NotFound):
                 resolved = self._reading.resolve(Query(identifier=row.name, reader=reader))
                 if row.record.versions or row.record.locations or row.record.about:
-                    found.append(HarvestedRecord(row.name, row.record.at, resolved))
+                    found.append(
+                        HarvestedRecord(
+                            row.name, row.record.at, resolved, resolved.record or Record()
+                        )
+                    )
         return found
 
     def has_more(self, low: str, end: str, *, than: int) -> bool:
@@ -392,10 +398,10 @@ class Harvest:
         except (*_CLOSED, NotFound):
             return None
         if record.tombstone is not None:
-            return HarvestedRecord(name, change.at, None)
+            return HarvestedRecord(name, change.at, None, resolved.record or Record())
         if not (record.versions or record.locations or record.values or record.about):
             return None
-        return HarvestedRecord(name, change.at, resolved)
+        return HarvestedRecord(name, change.at, resolved, resolved.record or Record())
 
 
 def make_ranges(sets: list[NameSet]) -> tuple[KeyRange, ...]:

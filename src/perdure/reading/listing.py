@@ -11,7 +11,7 @@ many identifiers surround it; a cursor stays valid when identifiers are added.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from typing import NamedTuple
 
 from perdure.errors import Corrupt, MalformedIdentifier, NotFound, NothingMatches
@@ -367,6 +367,21 @@ class Listings:
             for held in version.representations
             if held.sha512 == sha512 and not (row.record.tombstone or version.tombstone)
         )
+
+    def walk_referring(self, references: Sequence[str]) -> Iterator[ScannedRecord | DamagedRecord]:
+        """Yield the records that may have one of some references, in the order of their keys.
+
+        They are candidates, because the index stores only hashes; and readers may not see all of
+        them (`ReadDoor.find_guard`).
+        """
+        for key in self.records.find_any_referring(references):
+            try:
+                record = self.records.find_record(key)
+            except Corrupt as error:
+                yield DamagedRecord(key, error)
+                continue
+            if record is not None:
+                yield ScannedRecord(key, identify_record(key, record), record)
 
     def _find_referring(self, reference: str) -> Iterator[IdentifiedRecord]:
         """Candidates: the index stores only hashes, so the caller must check each record."""

@@ -154,6 +154,21 @@ class ReadDoor:
         full = qualify_identifier(name, version.number, held.format)
         return Fetch(identifier=full, representation=held, pinned=False)
 
+    def show_history(self, resolved: Resolved) -> list[Record]:
+        """All revisions of the record of a name as its reader may see them, the oldest first.
+
+        The present one is that of `resolved`: only past ones are read. Empty without a record.
+        """
+        present, key = resolved.record, resolved.identifier.key
+        if present is None:
+            return []
+        now = present if resolved.guard is None else resolved.guard.record
+        if now.values and find_alias(now) is not None:  # it may show the location of its target
+            past = self._records.list_revisions(key)
+            return [resolved.show_past(show_to_readers(one, past[-1])) for one in past]
+        past = self._records.list_past(key, present.revision)
+        return [*(resolved.show_past(show_to_readers(one, now)) for one in past), present]
+
     def follow_set(self, names: NameSet) -> NameSet:
         """Return the set of the name that answers for a set of one name.
 

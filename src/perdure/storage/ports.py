@@ -264,6 +264,9 @@ class Records(Protocol):
     def list_revisions(self, key: str) -> list[Record]:
         """All revisions of a record, the oldest first."""
 
+    def list_past(self, key: str, before: int) -> list[Record]:
+        """The past revisions of a record with smaller numbers than `before`, the oldest first."""
+
     def find_token(self, digest: str) -> Token | None:
         """The token whose secret has this SHA-256."""
 

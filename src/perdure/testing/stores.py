@@ -187,9 +187,15 @@ class MemoryRecords:
         return sorted({key for one in references for key in self.find_referring(one)})
 
     def list_revisions(self, key: str) -> list[Record]:
-        past = [stored.decode_stored(text) for text in self._state.history.get(key, [])]
+        past = self._list_history(key)
         current = self.find_record(key)
         return [*past, current] if current else past
+
+    def list_past(self, key: str, before: int) -> list[Record]:
+        return [one for one in self._list_history(key) if one.revision < before]
+
+    def _list_history(self, key: str) -> list[Record]:
+        return [stored.decode_stored(text) for text in self._state.history.get(key, [])]
 
     def find_token(self, digest: str) -> Token | None:
         return next((one for one in self.list_tokens() if one.digest == digest), None)

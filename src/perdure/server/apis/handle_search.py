@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from http import HTTPStatus
+from itertools import islice
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
@@ -34,7 +35,6 @@ from perdure.model.records import IdentifiedRecord, Record
 from perdure.policy.handles import names
 from perdure.policy.handles.admins import Permission
 from perdure.policy.handles.values import is_shown, list_values
-from perdure.policy.naming import identify_record
 from perdure.reading.scanning import DamagedRecord, ScannedRecord, scan_readable
 from perdure.server.apis import handle_admins, handle_codes
 from perdure.server.apis.handle_codes import HandleCode
@@ -240,23 +240,16 @@ def _find_through_index(
 ) -> _FoundHandles:
     """Find handles by a complete value, through the index."""
     kind, text = exact
-    records = service.registry.records
-    keys = records.find_referring(f"value:{kind}:{text}")
+    references = [f"value:{kind}:{text}"]
     if kind == "URL":
-        keys = sorted({*keys, *records.find_referring(f"location:{text}")})
+        references.append(f"location:{text}")
     found: list[str] = []
     damaged: list[str] = []
-    for key in keys[:MOST_LOOKED]:
-        try:
-            record = records.find_record(key)
-        except Corrupt as error:
-            damaged.append(_name_damaged(error))
-            continue
-        if record is None:
-            continue
-        name = identify_record(key, record)
-        if _is_found(service, reader, IdentifiedRecord(name, record), criteria):
-            found.append(names.spell_handle(name))
+    for row in islice(service.listings.walk_referring(references), MOST_LOOKED):
+        if isinstance(row, DamagedRecord):
+            damaged.append(_name_damaged(row.error))
+        elif _is_found(service, reader, IdentifiedRecord(row.name, row.record), criteria):
+            found.append(names.spell_handle(row.name))
             if len(found) == limit:
                 break
     return _FoundHandles(found, damaged, None)

@@ -193,7 +193,7 @@ def list_changed_records(service: Service) -> tuple[str, list[HarvestedRecord]]:
 
 
 def _list_changed(service: Service, request: Request, one: HarvestedRecord) -> Iterator[str]:
-    yield from write_deleted(service, request, one)
+    yield from write_deleted(request, one)
     for document in list_documents(service.registry.reading, one):
         yield write_document_entry(request, document, **describe_change(one, document))
 
@@ -204,14 +204,11 @@ def describe_change(record: HarvestedRecord, document: PublicDocument) -> dict[s
     return {"change": change, "datetime": document.at}
 
 
-def write_deleted(service: Service, request: Request, one: HarvestedRecord) -> Iterator[str]:
+def write_deleted(request: Request, one: HarvestedRecord) -> Iterator[str]:
     """Write an entry for each document of a record that was withdrawn."""
-    shown = one.resolved.record if one.resolved is not None else None
-    if one.resolved is None:
-        shown = service.registry.records.find_record(one.identifier.key)
-    elif shown is None or not isinstance(one.resolved.choose(Want.LOCATIONS), Choices):
+    if one.resolved is not None and not isinstance(one.resolved.choose(Want.LOCATIONS), Choices):
         return
-    for version in shown.versions if shown is not None else ():
+    for version in one.shown.versions:
         if one.resolved is not None and version.tombstone is None:
             continue
         at = version.tombstone.at if one.resolved is not None and version.tombstone else one.at

@@ -169,7 +169,7 @@ def _pack_changes(service: Service, request: Request) -> Answer:
     documents: list[PublicDocument] = []
     rows: list[str] = []
     for record in page.records:
-        rows += sitemaps.write_deleted(service, request, record)
+        rows += sitemaps.write_deleted(request, record)
         for one in list_documents(service.registry.reading, record):
             documents.append(one)
             said = sitemaps.describe_change(record, one) | {"path": name_path(len(documents))}

@@ -13,7 +13,13 @@ from datetime import UTC, datetime
 import msgspec
 
 from perdure.archives.readable import ReadableArchive
-from perdure.errors import Forbidden, MalformedIdentifier, NotFound, Unauthenticated
+from perdure.errors import (
+    Forbidden,
+    LegallyUnavailable,
+    MalformedIdentifier,
+    NotFound,
+    Unauthenticated,
+)
 from perdure.ids import Identifier
 from perdure.model.queries import Query, Want
 from perdure.reading.guarding import Guard
@@ -142,6 +148,16 @@ def read_archive(service: Service, request: Request, *, is_list: bool = False) -
     archive = service.registry.read_archive(find_reader(service, request), note_rule)
     request.is_governed |= is_list and archive is not service.registry.archive
     return archive
+
+
+def is_known(service: Service, request: Request, name: Identifier) -> bool:
+    """Return True if this registry answers for a name, even if not for the reader of a request."""
+    try:
+        return resolve_listed(service, request, name).holder is not None
+    except (Forbidden, Unauthenticated, LegallyUnavailable):
+        return True
+    except NotFound:
+        return False
 
 
 def spell_resolved(resolved: Resolved) -> str:

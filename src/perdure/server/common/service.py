@@ -153,7 +153,11 @@ class Service:
             self._waiting_for_changes.discard(ticket)
 
     def find_record(self, identifier: Identifier) -> Record | None:
-        """The record of a name, or of a name that is equal to it."""
+        """The stored record of a name, or of a name that is equal to it, which a write changes.
+
+        Readers may not see all of it: to answer them, ask `reading.resolve`
+        (`tools/check_reads.py` holds this).
+        """
         return self.registry.listings.find_record(identifier)
 
     async def submit_command(self, command: Command, bearer: str) -> Receipt:

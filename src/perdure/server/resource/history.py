@@ -27,7 +27,6 @@ from perdure.model.changes import ChangeMark
 from perdure.model.records import WHOLE_RESOURCE, Record
 from perdure.policy.levels import describe_level
 from perdure.policy.revisions import compare_revisions
-from perdure.policy.showing import show_to_readers
 from perdure.reading.resolved import Resolved
 from perdure.reading.targets import Question, append_question, spell_path
 from perdure.server import pages
@@ -100,10 +99,9 @@ async def answer_history(
     is_full = b"authorization" in request.fields
     if is_full:
         auth.check_right(service, auth.find_bearer(service, request), "administer", identifier)
-    past = service.registry.records.list_revisions(identifier.key)
-    if not past:
+    shown = service.reading.show_history(resolved)
+    if not shown:
         raise NotFound(identifier=str(identifier))
-    shown = [resolved.show_past(show_to_readers(one, past[-1])) for one in past]
     fresh = b"no-store" if is_full else b"public, max-age=%d" % service.settings.fresh_seconds
     fields = ((b"cache-control", fresh), (b"vary", b"accept, authorization"))
     name = identifier.whole

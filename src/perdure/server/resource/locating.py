@@ -142,7 +142,7 @@ def find_by_url(service: Service, request: Request, url: str) -> tuple[Identifie
 
 
 def read_own_url(service: Service, request: Request, url: str) -> Identifier | None:
-    """Return the identifier in a URL of this resolver, if it is registered here."""
+    """Return the identifier in a URL of this resolver, if the reader may know it here."""
     ours = f"{request.base_url}/"  # scheme and host are case-insensitive
     if url[: len(ours)].lower() != ours.lower():
         return None
@@ -150,4 +150,5 @@ def read_own_url(service: Service, request: Request, url: str) -> Identifier | N
         identifier = read_identifier(url[len(ours) :])
     except (MalformedIdentifier, UnknownScheme):
         return None
-    return identifier if service.find_record(identifier) is not None else None
+    resolved = asking.resolve_open(service, request, identifier)
+    return None if resolved is None or resolved.record is None else identifier

@@ -14,7 +14,15 @@ from __future__ import annotations
 import msgspec
 
 from perdure.archives.pwid import answering
-from perdure.errors import ArchiveClosed, NotCaptured, NotFound, PerdureError
+from perdure.errors import (
+    ArchiveClosed,
+    Forbidden,
+    LegallyUnavailable,
+    NotCaptured,
+    NotFound,
+    PerdureError,
+    Unauthenticated,
+)
 from perdure.errors.lookup import CaptureWithdrawn
 from perdure.ids import Identifier, parse
 from perdure.ids.pwid import Pwid
@@ -37,12 +45,18 @@ def describe_member(service: Service, request: Request, member: CollectionMember
     except PerdureError:
         return EntryFacts(state="not a known identifier")
     name = identifier.whole
-    record = service.find_record(name)
+    try:
+        resolved = asking.resolve_listed(service, request, name)
+    except (Forbidden, Unauthenticated, LegallyUnavailable):
+        return EntryFacts(state="closed", date=name.assigned_on or "")
+    except NotFound:
+        record = None
+    else:
+        name, record = resolved.identifier, resolved.record
     if record is not None:
         facts = browsing.describe_entry(service, request, name, record)
-        is_compared = name is identifier and facts.length is not None
-        shown = browsing.show_record(service, request, name, record) if is_compared else None
-        if shown is not None and not _may_have_digest(name, shown, member.digest):
+        is_compared = identifier.whole is identifier and facts.length is not None
+        if is_compared and not _may_have_digest(name, record, member.digest):
             return msgspec.structs.replace(facts, state=State.CHANGED.value)
         return facts
     if isinstance(name, Pwid):

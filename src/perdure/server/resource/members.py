@@ -50,7 +50,7 @@ from perdure.reading.targets import (
     spell_path,
 )
 from perdure.server import pages
-from perdure.server.common import problems
+from perdure.server.common import asking, problems
 from perdure.server.common.answers import (
     Answer,
     Fields,
@@ -99,7 +99,7 @@ async def lead_to_member(
     identifier = parse(found.identifier)
     step_on = Redirect(
         identifier=identifier,
-        location=Location(uri=locate_member(service, request.base_url, identifier)),
+        location=Location(uri=locate_member(service, request, identifier)),
     )
     answer = make_redirect(
         step_on, fresh=service.settings.fresh_seconds, base=service.settings.base_url
@@ -117,10 +117,10 @@ async def lead_to_member(
     return answer
 
 
-def locate_member(service: Service, base: str, identifier: Identifier) -> str:
+def locate_member(service: Service, request: Request, identifier: Identifier) -> str:
     """Return the URL of a member, here or at the public resolver of its scheme."""
-    public = find_public_address(identifier)
-    if public and service.find_record(identifier.whole) is None:
+    base, public = request.base_url, find_public_address(identifier)
+    if public and not asking.is_known(service, request, identifier.whole):
         return public
     if identifier.part is not None:
         return f"{base}/{spell_part_path(identifier.whole, identifier.part)}"

@@ -36,6 +36,7 @@ from perdure.storage.postgresql.decoding import (
 from perdure.storage.postgresql.sequencing import number_waiting
 from perdure.storage.reference_hashes import reference_hash
 
+_LAST_REVISION = (1 << 31) - 1
 _STORED = "SELECT record FROM records WHERE key = %s"
 _STORED_OF_MANY = "SELECT key, record FROM records WHERE key = ANY(%s)"
 _LAST = "SELECT key, record FROM records WHERE key >= %s AND key <= %s ORDER BY key DESC LIMIT 1"
@@ -198,10 +199,16 @@ class PostgresqlRecords(ChangeReader):
         return sorted({key for one in references for key in self.find_referring(one)})
 
     def list_revisions(self, key: str) -> list[Record]:
-        rows = self._ask("SELECT record FROM history WHERE key = %s ORDER BY revision", (key,))
-        past = [decode_record(key, text) for (text,) in rows]
+        past = self.list_past(key, _LAST_REVISION)
         current = self.find_record(key)
         return [*past, current] if current else past
+
+    def list_past(self, key: str, before: int) -> list[Record]:
+        rows = self._ask(
+            "SELECT record FROM history WHERE key = %s AND revision < %s ORDER BY revision",
+            (key, before),
+        )
+        return [decode_record(key, text) for (text,) in rows]
 
     def count_records(self) -> int:
         return int(self._ask("SELECT count(*) FROM records")[0][0])

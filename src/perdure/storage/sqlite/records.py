@@ -121,7 +121,8 @@ _SCANS = {
     for with_bytes in (False, True)
 }
 """The scans: of texts or bytes, with or without an end, of all records or of those with bytes."""
-_REVISIONS = "SELECT record, {} FROM history WHERE key=? ORDER BY revision"
+_OLDER = "SELECT record, {} FROM history WHERE key=? AND revision<? ORDER BY revision"
+_LAST_REVISION = (1 << 63) - 1
 _GRANT_OF_DIGEST = "SELECT name, digest, token, {} FROM tokens WHERE digest=?"
 _GRANT_NAMED = "SELECT name, digest, token, {} FROM tokens WHERE name=?"
 _GRANTS = "SELECT name, digest, token, {} FROM tokens ORDER BY name"
@@ -414,10 +415,13 @@ class SqliteRecords:
             raise make_unusable("the registry", error) from error
 
     def list_revisions(self, key: str) -> list[Record]:
-        rows = self._fetch_summed(_REVISIONS, (key,), PLACE)
-        past = [decode_line(key, *row) for row in rows]
+        past = self.list_past(key, _LAST_REVISION)
         current = self.find_record(key)
         return [*past, current] if current else past
+
+    def list_past(self, key: str, before: int) -> list[Record]:
+        rows = self._fetch_summed(_OLDER, (key, before), PLACE)
+        return [decode_line(key, *row) for row in rows]
 
     def find_token(self, digest: str) -> Token | None:
         rows = self._check_rows("tokens", self._fetch_summed(_GRANT_OF_DIGEST, (digest,)))

@@ -196,7 +196,7 @@ class _Harvesting:
         try:
             identifier = parse(text)
             if identifier.resource == identifier:
-                found = self._harvest.find_record(identifier, joins=self._joins)
+                found = self._harvest.find_harvested(identifier, joins=self._joins)
         except (MalformedIdentifier, UnknownScheme):
             pass
         if found is None:
