@@ -196,6 +196,7 @@ class Registry:
             self.bytes,
             follow=self.reading.follow_set,
             is_minted=self._settings_file.is_numbered_here,
+            is_ruled=self.reading.rules.has_rules_now,
             require_undelegated=self.delegations.require_undelegated,
         )
 

@@ -50,7 +50,9 @@ def make_record(digests: tuple[str, ...] = (), aliases: tuple[str, ...] = ()) ->
 def list_once(
     records: dict[Identifier, Record], pattern: str
 ) -> list[tuple[Identifier, tuple[Identifier, ...]]]:
-    namesakes = Namesakes(cast("Records", cast(Any, KeptRecords(records))))
+    namesakes = Namesakes(
+        cast("Records", cast(Any, KeptRecords(records))), is_ruled=lambda _: False
+    )
     names = read_set(pattern)
     return [
         pair

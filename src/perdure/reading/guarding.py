@@ -111,6 +111,10 @@ class ReadingRules:
             return False
         return bool(self._list_rules(identifier.resource))
 
+    def has_rules_now(self, identifier: Identifier) -> bool:
+        """Return True if a rule is in force about a resource at this moment, or about a level."""
+        return self.refresh() and self.has_rules(identifier)
+
     def _list_rules(self, resource: Identifier) -> list[ReadingRule]:
         found = select_in_force(self._records.find_rules(find_rule_key(resource)))
         if not self._scopes.has_scopes():
@@ -160,6 +164,16 @@ class Guard:
     def check_document(self, whole: Identifier) -> None:
         """Raise Forbidden or Unauthenticated if the reader may not read the document of a part."""
         self._check(make_read_object(whole), with_bytes=False)
+
+    def check_kept(self, shown: Record) -> None:
+        """Raise Forbidden or Unauthenticated if there are documents, but none is for the reader.
+
+        `shown` is the record as the reader may see it.
+        """
+        kept = self.record.newest
+        if kept is not None and shown.newest is None:
+            level = Level(version=kept.number, format=kept.representations[0].format)
+            self._check(narrow_object(self.wanted, level), with_bytes=True)
 
     def is_admitted(self) -> bool:
         """Return True if the reader may read the named thing."""

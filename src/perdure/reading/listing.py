@@ -52,11 +52,12 @@ class Listings:
         *,
         follow: Callable[[NameSet], NameSet],
         is_minted: Callable[[Identifier], bool],
+        is_ruled: Callable[[Identifier], bool],
         require_undelegated: Callable[[Identifier], None],
     ) -> None:
         self.records = records
         self._follow = follow
-        self._namesakes = Namesakes(records)
+        self._namesakes = Namesakes(records, is_ruled=is_ruled)
         self._bytes = bytes
         self._is_minted = is_minted
         self._require_undelegated = require_undelegated

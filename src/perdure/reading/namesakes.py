@@ -9,10 +9,13 @@ thing are looked up, so every one of them knows which of them a set lists first,
 What must stay true: "same thing" is an equivalence, else a name could be hidden by one that is
 hidden itself; so a thing with too many names, such as the empty document, is not one thing. Each
 name costs some look-ups in the index of references, and no memory beyond its page. Digests of what
-was withdrawn are not compared, since that would confirm a guess (ruling tombstone-silence).
+was withdrawn, or is not open to everyone, are not compared, since that would confirm a guess
+(ruling tombstone-silence) and would leave out an open document with the same bytes.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from perdure.errors import Corrupt
 from perdure.ids import Identifier, parse
@@ -33,8 +36,10 @@ MOST_NAMES = 100
 class Namesakes:
     """Finds the other names of the members of a set."""
 
-    def __init__(self, records: Records) -> None:
+    def __init__(self, records: Records, *, is_ruled: Callable[[Identifier], bool]) -> None:
+        """`is_ruled` returns True if there is a rule about who may read a resource."""
         self._records = records
+        self._is_ruled = is_ruled
 
     def list_first(
         self, names: NameSet, row: IdentifiedRecord, members: list[Identifier]
@@ -64,10 +69,13 @@ class Namesakes:
         held = version.find_representation(format) if version and format else None
         if version is None or held is None or record.tombstone or version.tombstone:
             return ()
+        if self._is_ruled(member.resource):
+            return ()
         return tuple(
             qualify_identifier(one.identifier, other.number, each.format)
             for one in self._list_referring(f"sha512:{held.sha512}") or ()
             if one.identifier.key != member.key and one.record.tombstone is None
+            if not self._is_ruled(one.identifier)
             for other in one.record.versions
             if other.tombstone is None
             for each in other.representations
@@ -108,7 +116,7 @@ class Namesakes:
         Returns None if they are too many.
         """
         aliases = [parse(one) for one in record.aliases] if record is not None else []
-        digests = _list_digests(record) if record is not None else frozenset()
+        digests = self._list_open_digests(name, record)
         owners = self._list_referring(f"alias:{name.key}")
         equal = self._list_referring(f"sha512:{min(digests)}") if digests else []
         if owners is None or equal is None:
@@ -118,10 +126,16 @@ class Namesakes:
             for one in owners
             if any(parse(alias).key == name.key for alias in one.record.aliases)
         ]
-        found += [one for one in equal if _list_digests(one.record) == digests]
+        found += [
+            one for one in equal if self._list_open_digests(one.identifier, one.record) == digests
+        ]
         return [(one, self._find_record(one.key)) for one in aliases] + [
             (one.identifier, one.record) for one in found
         ]
+
+    def _list_open_digests(self, name: Identifier, record: Record | None) -> frozenset[str]:
+        digests = _list_digests(record) if record is not None else frozenset[str]()
+        return frozenset() if digests and self._is_ruled(name) else digests
 
     def _list_referring(self, reference: str) -> list[IdentifiedRecord] | None:
         """Return the records that may refer to something, or None if they are too many."""
