@@ -197,16 +197,21 @@ class Harvest:
         return HarvestPage(found, None, start)
 
     def list_latest(
-        self, names: NameSet | None, *, limit: int, reader: Reader = PUBLIC_READER
+        self,
+        names: NameSet | None,
+        *,
+        limit: int,
+        most_changes: int = MOST_CHANGES,
+        reader: Reader = PUBLIC_READER,
     ) -> list[HarvestedRecord]:
         """List the records of a set that changed last, the latest change first.
 
-        Of a change with many records, the first ones are listed. At most `MOST_CHANGES` changes are
+        Of a change with many records, the first ones are listed. At most `most_changes` changes are
         looked at.
         """
         found: list[HarvestedRecord] = []
         ranges = None if names is None else ((names.low, names.end),)
-        for change in islice(self._walk_back(), MOST_CHANGES):
+        for change in islice(self._walk_back(), most_changes):
             if change.act in WITHOUT_RECORDS:
                 continue
             for _, name, record in self._list_records(change, "", ranges):

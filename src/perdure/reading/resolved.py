@@ -291,7 +291,12 @@ class Resolved:
         step = self._choose_step(want, accept, whole=whole)
         if self.guard is None:
             return step
+        if isinstance(step, Description) and self._wants_content(want):
+            self.guard.check_kept(step.record)
         return self.guard.guard_step(step, None if whole else self.part)
+
+    def _wants_content(self, want: Want | None) -> bool:
+        return (want or self.query.want) in (Want.RESOURCE, Want.RESOURCES)
 
     def _choose_step(
         self, want: Want | None, accept: tuple[Preference, ...] | None, *, whole: bool

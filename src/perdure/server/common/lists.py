@@ -9,7 +9,7 @@ What must stay true: one URI per line in visible ASCII, with CRLF after each.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from http import HTTPStatus
 from types import MappingProxyType
 from urllib.parse import quote as escape
@@ -119,7 +119,7 @@ def answer_list(
             request.frame,
             template,
             what=about,
-            entries=[_show_entry(one) for one in entries],
+            entries=show_entries(entries),
             following=following,
             damaged=damaged,
             page=page,
@@ -171,10 +171,18 @@ def shows_facts(form: str | None) -> bool:
     return form in (*_PAGES, "application/json")
 
 
-def _show_entry(one: ListEntry) -> tuple[object, ...]:
-    """An entry as the page shows it."""
-    also = [(each.uri, each.href) for each in one.also]
-    return one.uri, one.href or one.uri, one.page, also, one.facts
+def show_entries(entries: Iterable[ListEntry]) -> list[tuple[object, ...]]:
+    """Return entries as the template `entries.html` shows them."""
+    return [
+        (
+            one.uri,
+            one.href or one.uri,
+            one.page,
+            [(each.uri, each.href) for each in one.also],
+            one.facts,
+        )
+        for one in entries
+    ]
 
 
 def _list_facts(entries: Sequence[ListEntry]) -> dict[str, object]:

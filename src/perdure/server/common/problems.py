@@ -18,6 +18,7 @@ import msgspec
 
 from perdure import errors
 from perdure.errors import PerdureError
+from perdure.errors.credentials import ReadingNeedsToken, ReadingNotAllowed, ReadingOnPremises
 from perdure.errors.delegations import (
     AnsweredElsewhere,
     ResolverContradicted,
@@ -131,6 +132,23 @@ _CHALLENGE = (b"www-authenticate", b'Bearer realm="perdure"')
 _NOT_STORED = (b"cache-control", b"no-store")
 
 
+class Closing(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a reader may not read a document: what the page about it says."""
+
+    identifier: str
+    stated: str
+    """The reason that the owner states."""
+    until: str = ""
+    """The first day on which everyone may read it."""
+    since: str = ""
+    """The time from which it has been unavailable for legal reasons."""
+    is_legal: bool = False
+    by_token: bool = False
+    """Readers with a token that allows it may read it."""
+    by_network: bool = False
+    """Readers in certain networks may read it."""
+
+
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
     """An error in the form that a client receives."""
 
@@ -140,6 +158,8 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
     members: dict[str, object] = {}
     fields: tuple[tuple[bytes, bytes], ...] = ()
     """Header fields of the answer."""
+    closing: Closing | None = None
+    """If a document is closed to the reader."""
 
 
 def make_problem(error: PerdureError) -> Problem:
@@ -160,8 +180,29 @@ def make_problem(error: PerdureError) -> Problem:
     if status == HTTPStatus.UNAUTHORIZED:
         fields.append(_CHALLENGE)
     return Problem(
-        status=status, code=error.code, detail=str(error), members=members, fields=tuple(fields)
+        status=status,
+        code=error.code,
+        detail=str(error),
+        members=members,
+        fields=tuple(fields),
+        closing=_find_closing(error),
     )
+
+
+def _find_closing(error: PerdureError) -> Closing | None:
+    """Return why a document is closed, if that is what an error says."""
+    match error:
+        case errors.Embargoed(identifier=name, stated=stated, until=until, by_token=by_token):
+            return Closing(identifier=name, stated=stated, until=until, by_token=by_token)
+        case errors.LegallyUnavailable(identifier=name, stated=stated, since=since):
+            return Closing(identifier=name, stated=stated, since=since, is_legal=True)
+        case ReadingOnPremises(identifier=name, stated=stated):
+            return Closing(identifier=name, stated=stated, by_network=True)
+        case ReadingNeedsToken(identifier=name, stated=stated):
+            return Closing(identifier=name, stated=stated, by_token=True)
+        case ReadingNotAllowed(identifier=name, stated=stated):
+            return Closing(identifier=name, stated=stated)
+    return None
 
 
 def _list_supported(error: PerdureError) -> Fields:
@@ -277,7 +318,7 @@ def answer_problem(
         page = find_page_of(problem.members.get("identifier")) if problem.code in _OF_KNOWN else ""
         body = pages.render_page(
             request.frame,
-            "problem.html",
+            "problem.html" if problem.closing is None else "closed.html",
             problem=problem,
             members=said,
             page=page,

@@ -69,10 +69,13 @@ async def show_start(service: Service, request: Request) -> Answer:
         list_resolved_series, registry.listings, registry.delegations, minted
     )
     if choose_type(request.accept, ("application/json", "text/html")) == "text/html":
+        latest = await service.read_list(browsing.list_latest, service, request)
         body = pages.render_page(
             request.frame,
             "start.html",
             resolved=resolved,
+            counts=await asyncio.to_thread(browsing.count_series, service, resolved),
+            entries=lists.show_entries(latest),
             schemes=found,
         )
         return pages.make_page(HTTPStatus.OK, body, vary)

@@ -12,19 +12,23 @@ is closed; of these a list says nothing else.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
 from perdure.errors.unavailable import FollowerFailed
 from perdure.ids import Identifier
-from perdure.ids.name_set import NameSet
+from perdure.ids.name_set import NameSet, read_set
 from perdure.ids.pdi import Pdi
 from perdure.model.queries import ListingInterval
 from perdure.model.records import Record, Representation
 from perdure.policy.levels import describe_level, find_level
 from perdure.policy.naming import read_qualifiers
 from perdure.policy.showing import find_withdrawal, show_to_readers
+from perdure.reading.resolved_series import ResolvedSeries
+from perdure.reading.targets import spell_path
 from perdure.server.common import asking
-from perdure.server.common.lists import EntryFacts
+from perdure.server.common.lists import EntryFacts, ListEntry
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.pages.calendars import (
@@ -33,11 +37,14 @@ from perdure.server.pages.calendars import (
     make_bars,
     make_month,
 )
+from perdure.server.pages.trail import find_page
 from perdure.server.resource.describing import status_of
 from perdure.upkeep.changes.counts import authority_of
 from perdure.upkeep.changes.name_counts import NameCounts
 
 _LONGEST_TITLE = 300  # characters
+_LATEST, _LATEST_CHANGES = 10, 200
+"""Names that changed last, and the changes in which they are looked for."""
 _MONTHS = range(1, 13)
 
 
@@ -133,8 +140,33 @@ def count_names(service: Service, names: list[NameSet]) -> dict[str, int]:
         return {}
 
 
+def count_series(service: Service, found: Iterable[ResolvedSeries]) -> dict[str, int]:
+    """Return the numbers of names of series; none if they are not known."""
+    sets = {read_set(f"pdi://{one.series}/"): one.series for one in found}
+    counts = count_names(service, list(sets))
+    return {sets[names]: counts[str(names)] for names in sets if str(names) in counts}
+
+
 # what a list says of a name
 # --------------------------
+
+
+def list_latest(service: Service, request: Request) -> list[ListEntry]:
+    """List the names that changed last, as everyone may see them; withdrawn ones are left out.
+
+    It looks at the last 200 changes, so it may find none.
+    """
+    found = service.registry.harvest.list_latest(None, limit=_LATEST, most_changes=_LATEST_CHANGES)
+    return [
+        ListEntry(
+            str(one.identifier),
+            f"/{spell_path(one.identifier)}",
+            find_page(one.identifier),
+            facts=describe_entry(service, request, one.identifier, one.resolved.known),
+        )
+        for one in found
+        if one.resolved is not None
+    ]
 
 
 def describe_entry(

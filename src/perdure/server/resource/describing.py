@@ -189,8 +189,12 @@ def make_public_record(
 
 
 def status_of(record: Record) -> str:
-    """Return `withdrawn`, `held` or `located`; `described` if a handle has public values, but no
-    location; `broken` if nothing is bound any more; `reserved` if nothing has been bound yet."""
+    """Return the status of what a reader may see of a record.
+
+    It is `withdrawn`, `held` or `located`; `described` if a handle has public values, but no
+    location; `broken` if nothing is bound any more; `closed` if there are versions, but nothing of
+    them is for this reader; `reserved` if nothing has been bound yet.
+    """
     if record.tombstone:
         return "withdrawn"
     if record.newest is not None:
@@ -199,8 +203,10 @@ def status_of(record: Record) -> str:
         return "located"
     if record.versions and record.versions[-1].tombstone:
         return "withdrawn"
-    if record.versions or record.unbound(None):
+    if any(record.unbound(one) for one in (None, *(each.number for each in record.versions))):
         return "broken"
+    if record.versions:
+        return "closed"
     return "described" if any(map(is_public, record.values)) else "reserved"
 
 

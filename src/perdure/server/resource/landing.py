@@ -21,7 +21,14 @@ from typing import Any
 from markupsafe import Markup
 
 from perdure import metadata
-from perdure.errors import MissingLibrary, NotAcceptable, NotFound, PartNotSupported
+from perdure.errors import (
+    Forbidden,
+    MissingLibrary,
+    NotAcceptable,
+    NotFound,
+    PartNotSupported,
+    Unauthenticated,
+)
 from perdure.formats.essence import strip_parameters
 from perdure.ids import Identifier, parse
 from perdure.metadata.citing import write_citation
@@ -159,6 +166,7 @@ def _link_questions(url: str, *, is_held: bool, is_gone: bool) -> dict[str, str]
     return {
         "canonical": append_question(url, "landing"),
         "get_url": append_question(url, "bytes") if is_held else url,
+        "closed_url": append_question(url, "bytes"),
         "asserted_url": append_question(url, "assertions"),
         "cited_url": "" if is_gone else append_question(url, "citedby"),
         "cites_url": append_question(url, "cites"),
@@ -271,6 +279,8 @@ def is_gone(resolved: Resolved) -> bool:
     try:
         step = resolved.choose(accept=())
     except (NotFound, NotAcceptable, PartNotSupported, MissingLibrary):
+        return False
+    except (Forbidden, Unauthenticated):  # the description is open, and the bytes are not
         return False
     return isinstance(step, Gone)
 
