@@ -39,6 +39,7 @@ FILMS = {
     "film.webm": ("video/webm", ("-c:v", "libvpx", "-c:a", "libopus", "-c:s", "webvtt")),
     "vorbis.webm": ("video/webm", ("-c:v", "libvpx", "-c:a", "libvorbis", "-c:s", "webvtt")),
     "film.mp4": ("video/mp4", ("-c:v", "libx264", "-c:a", "aac", "-c:s", "mov_text")),
+    "film.mov": ("video/quicktime", ("-c:v", "libx264", "-c:a", "aac", "-c:s", "mov_text")),
 }
 
 
@@ -214,7 +215,7 @@ def test_tracks_that_cannot_be_together(
             cut_text(extraction, film, text)
 
 
-@pytest.mark.parametrize("name", ["film.mkv", "film.webm", "film.mp4"])
+@pytest.mark.parametrize("name", ["film.mkv", "film.webm", "film.mp4", "film.mov"])
 def test_a_track_of_sound_is_played(
     extraction: PartExtraction, films: dict[str, Source], name: str
 ) -> None:
