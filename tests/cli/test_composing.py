@@ -50,6 +50,15 @@ def test_a_composite_can_be_written_to_a_file(shell: Shell, name: str, place: Pa
     assert (place / "made.xml").read_text() == result.stdout
 
 
+def test_the_name_of_a_file_says_that_it_is_xml(shell: Shell, name: str, place: Path) -> None:
+    """As for `mint`: XML needs no declaration (XML 1.0, section 2.8)."""
+    include = f'<xi:include href="{name}#char=0,4" parse="text"/>'
+    path = place / "page.xml"
+    path.write_text(f'<d xmlns:xi="http://www.w3.org/2001/XInclude">{include}</d>')
+    (made,) = shell.lines("compose", str(path), "--series", SERIES)
+    assert made.endswith(".xml.1")
+
+
 def test_parts_are_conjoined(shell: Shell, name: str) -> None:
     parts = (f"{name}#char=0,4", f"{name}#char=5,9")
     (made,) = shell.lines("conjoin", *parts, "--body", "Both.", "--by", "ann")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -56,7 +57,7 @@ def compose(
     with click.open_file(file, "rb") as stream:
         data = stream.read(_LARGEST + 1)
     with here().open_registry() as registry:
-        composed = compose_document(registry, data, media_type or _detect_type(data))
+        composed = compose_document(registry, data, media_type or _detect_type(data, file))
         if series is not None:
             receipt = mint_composite(registry, composed, series, title=title, by=by or LOCAL)
     if output is not None:
@@ -70,10 +71,11 @@ def compose(
 _LARGEST = 8 << 20
 
 
-def _detect_type(data: bytes) -> str:
+def _detect_type(data: bytes, file: str) -> str:
     from perdure.formats import detect
 
-    return detect.resolve_type(None, detect.detect_type(data)).essence
+    name = None if file == "-" else Path(file).name
+    return detect.resolve_type(None, detect.detect_type(data, name=name)).essence
 
 
 def _note_pieces(composed: ComposedDocument) -> None:
