@@ -101,3 +101,30 @@ def test_too_slow_or_too_much(
     monkeypatch.setattr(sys, "executable", str(program))
     assert run(ask_command(root, "list", given=b"", seconds=seconds, most=most)) is None
     assert not Path("/proc", (tmp_path / "pid").read_text().strip()).exists()
+
+
+def test_who_is_cancelled_returns_after_the_process(
+    root: Path,
+    run: Callable[[Coroutine[Any, Any, Any]], Any],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    """Another process can then have its lock: a mirror was followed on while a server stopped."""
+    program = tmp_path / "python"
+    os.mkfifo(tmp_path / "pid")
+    program.write_text(
+        f'#!/bin/sh\ntrap "sleep 0.5; exit 0" TERM\necho $$ > "{tmp_path}/pid"\n'
+        "while :; do sleep 0.05; done\n"
+    )
+    program.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(program))
+
+    async def cancel_it() -> str:
+        task = asyncio.create_task(run_command(root, "mirror", "run"))
+        process = await asyncio.to_thread((tmp_path / "pid").read_text)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return process.strip()
+
+    assert not Path("/proc", run(cancel_it())).exists()

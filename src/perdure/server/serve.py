@@ -172,6 +172,7 @@ class Worker:
                 for task in tasks:
                     task.cancel()
                 logs.report_stopped()
+                await asyncio.gather(*tasks, return_exceptions=True)  # their processes have ended
                 await asyncio.to_thread(self._cold.close)
                 await asyncio.to_thread(self._registry.close)
                 self._generation.close()

@@ -21,6 +21,8 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 _NICE = 10
+_GRACE = 10.0
+"""Seconds that a process has to end before it is killed."""
 _MOST_SAID = 65_536  # bytes of messages
 
 
@@ -60,7 +62,8 @@ async def ask_command(
 async def run_command(root: Path, *words: str, fine: Collection[int] = (0,)) -> str:
     """Run a command of perdure on a registry. Return a short error text, or an empty text.
 
-    `fine` are the exit codes that report no error. If the caller is cancelled, the process ends.
+    `fine` are the exit codes that report no error. If the caller is cancelled, the process is asked
+    to end, and has ended when this returns.
     """
     process = _start_command(root, (*words, "--json"), subprocess.DEVNULL, subprocess.DEVNULL)
     try:
@@ -70,6 +73,11 @@ async def run_command(root: Path, *words: str, fine: Collection[int] = (0,)) -> 
         code = await _wait(process)
     finally:
         process.terminate()
+        try:
+            async with asyncio.timeout(_GRACE):
+                await _wait(process)
+        except TimeoutError:
+            process.kill()
     return "" if code in fine else said.decode("utf-8", "replace").strip()[-500:]
 
 
