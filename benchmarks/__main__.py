@@ -46,6 +46,9 @@ NAMES = (
     "declared",
     "searching",
     "pages",
+    "network",
+    "network_mirrors",
+    "network_proxies",
 )
 
 
