@@ -28,7 +28,7 @@ from perdure.errors.delegations import (
 )
 from perdure.errors.invalid import ContentNotSupported
 from perdure.errors.lookup import CitationGone, CitationNotFound
-from perdure.errors.processes import ClientLeft
+from perdure.errors.processes import ClientLeft, DatabaseBusy
 from perdure.errors.requests import UnknownEmbedFormat
 
 FINDINGS = 1
@@ -84,6 +84,7 @@ CODES: dict[type[PerdureError], int] = {
     errors.InvalidMetadata: 55,
     errors.Unavailable: 20,
     ClientLeft: 20,
+    DatabaseBusy: 20,
     errors.ShareUsedUp: 23,
     ResolverUnreachable: 20,
     ResolverTimedOut: 20,

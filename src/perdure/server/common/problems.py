@@ -29,6 +29,7 @@ from perdure.errors.describing import UnknownMetadataType
 from perdure.errors.lookup import CitationGone, CitationNotFound
 from perdure.errors.processes import (
     ClientLeft,
+    DatabaseBusy,
     FormatNumberDamaged,
     OtherFormat,
     QueueFull,
@@ -88,6 +89,7 @@ STATUS: dict[type[PerdureError], HTTPStatus] = {
     errors.CopyNotPromoted: HTTPStatus.SERVICE_UNAVAILABLE,
     errors.RegistriesDivided: HTTPStatus.SERVICE_UNAVAILABLE,
     errors.MirrorReadOnly: HTTPStatus.TEMPORARY_REDIRECT,  # the method stays, and so does the body
+    DatabaseBusy: HTTPStatus.SERVICE_UNAVAILABLE,
     errors.StorageFailed: HTTPStatus.SERVICE_UNAVAILABLE,
     errors.ShareUsedUp: HTTPStatus.TOO_MANY_REQUESTS,
     ClientLeft: HTTPStatus.REQUEST_TIMEOUT,
