@@ -92,6 +92,24 @@ def test_every_face_refuses(
             assert answer.headers["www-authenticate"].startswith("Bearer")
 
 
+@pytest.mark.parametrize("service", ["L2N", "L2Ns", "L2Ls", "L2C", "L2R"])
+def test_a_url_does_not_lead_to_a_closed_name(site: Deployment, name: str, service: str) -> None:
+    """A closed name is as unknown by its URLs as any other: by our own, and by a bound one."""
+    bound = f"https://closed.example/{service}"
+    closed = site.bind(f"urn:example:closed-{service.lower()}", bound)
+    ours = f"{site.base}/{resource(name)}"
+    for url in (ours, bound):
+        assert site.get(f"/uri-res/{service}?{url}").status < 400, url
+    restrict(site, resource(name))
+    restrict(site, closed)
+    unknown = site.get(f"/uri-res/{service}?https://unknown.example/")
+    for url in (ours, bound):
+        answer = site.get(f"/uri-res/{service}?{url}")
+        assert answer.status == unknown.status == 404, (url, answer)
+        assert json.loads(answer.body)["code"] == json.loads(unknown.body)["code"]
+        assert MARKER not in f"{answer}"
+
+
 def test_a_page_says_until_when_and_why(site: Deployment, name: str) -> None:
     restrict(site, resource(name), until="2999-01-01", reason="under <review>")
     answer = site.get(f"/{resource(name)}", "Accept: text/html")
