@@ -31,7 +31,7 @@ from perdure.model.queries import (
     Want,
 )
 from perdure.model.reading_rules import Access, ReadingRule
-from perdure.model.records import Value
+from perdure.model.records import IdentifiedRecord, Value
 from perdure.reading.resolve import ReadDoor
 from perdure.reading.resolved import Resolved
 from perdure.server.application import Application
@@ -404,6 +404,24 @@ def test_a_followed_alias_reads_two_records(desk: Desk, letter: str) -> None:
         with counting(desk) as read:
             assert ask(desk, target) < 400
         assert read == [parse("hdl:1839/letter").key, parse(letter).key]
+
+
+def test_a_record_that_the_caller_read_is_not_read_again(desk: Desk, letter: str) -> None:
+    """Only that of the requested name is known: one that was read for another name is not taken."""
+    name = parse(letter)
+    record = desk.registry.records.find_record(name.key)
+    assert record is not None
+    known = IdentifiedRecord(name.resource, record)
+    reading = desk.registry.reading
+    with counting(desk) as read:
+        found = reading.resolve(Query(identifier=name), known)
+    assert read == []
+    assert found == resolve(desk, letter)
+    other = desk.mint(text("another")).identifier
+    with counting(desk) as read:
+        found = reading.resolve(Query(identifier=parse(other)), known)
+    assert read == [parse(other).key]
+    assert found == resolve(desk, other)
 
 
 def test_an_unknown_name_is_looked_up_once_and_an_ark_once_for_each_beginning(desk: Desk) -> None:

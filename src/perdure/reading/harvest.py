@@ -35,7 +35,7 @@ from perdure.ids import Identifier
 from perdure.ids.name_set import NameSet
 from perdure.model.changes import WITHOUT_RECORDS, Change, ChangeMark
 from perdure.model.queries import PUBLIC_READER, Query, Reader
-from perdure.model.records import Record
+from perdure.model.records import IdentifiedRecord, Record
 from perdure.policy.naming import identify_record
 from perdure.reading.resolve import ReadDoor
 from perdure.reading.resolved import Resolved
@@ -118,11 +118,13 @@ class Harvest:
     ) -> HarvestedRecord | None:
         """Return a record by its name, or None if it is not harvested. Raises Corrupt."""
         key = identifier.resource.key
-        record = self._records.find_record(key)
-        if record is None:
-            return None
-        change = self._find_last(key, record, joins)
-        return None if change is None else self._show_record(identifier, record, change, reader)
+        with self._records.hold_snapshot():
+            record = self._records.find_record(key)
+            change = None if record is None else self._find_last(key, record, joins)
+            if record is None or change is None:
+                return None
+            known = IdentifiedRecord(identifier.resource, record)
+            return self._show_record(identifier, record, change, reader, known)
 
     def list_keys(
         self,
@@ -395,11 +397,19 @@ class Harvest:
         return written is not None and written.mark == change.mark
 
     def _show_record(
-        self, name: Identifier, record: Record, change: Change, reader: Reader
+        self,
+        name: Identifier,
+        record: Record,
+        change: Change,
+        reader: Reader,
+        known: IdentifiedRecord | None = None,
     ) -> HarvestedRecord | None:
-        """Return a record as a harvester may see it, or None if it may not see it."""
+        """Return a record as a harvester may see it, or None if it may not see it.
+
+        `known` is the record again if it was read in the same snapshot.
+        """
         try:
-            resolved = self._reading.resolve(Query(identifier=name, reader=reader))
+            resolved = self._reading.resolve(Query(identifier=name, reader=reader), known)
         except (*_CLOSED, NotFound):
             return None
         if record.tombstone is not None:

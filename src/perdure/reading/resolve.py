@@ -114,8 +114,11 @@ class ReadDoor:
         self._governs_all = governs_all
         self._unfolding = Unfolding(records.find_record, templates)
 
-    def resolve(self, query: Query) -> Resolved:
+    def resolve(self, query: Query, known: IdentifiedRecord | None = None) -> Resolved:
         """Resolve a query.
+
+        `known` is a record, as it is stored, that the caller read in the same snapshot. It is not
+        read again.
 
         Raises NotFound if the name is not known, AnsweredElsewhere if another resolver answers for
         it, MalformedIdentifier if it cannot have such a part, Forbidden or Unauthenticated if the
@@ -127,7 +130,7 @@ class ReadDoor:
             return self._resolve_citation(asked, query)
         part = written_part(asked) or beside or ""
         with self._records.hold_snapshot():
-            resolved = self._find_answer(query, asked, part)
+            resolved = self._find_answer(query, asked, part, known)
             if query.reader.name != LOCAL:
                 resolved = self._guard_answer(resolved, query.reader)
         if (query.indexes or query.types) and find_home_prefix(resolved.whole):
@@ -326,13 +329,15 @@ class ReadDoor:
         is_assigned_here = self._is_assigned_here
         return type(error) is NotFound and not (is_assigned_here is None or is_assigned_here(side))
 
-    def _find_answer(self, query: Query, asked: Identifier, part: str) -> Resolved:
+    def _find_answer(
+        self, query: Query, asked: Identifier, part: str, known: IdentifiedRecord | None
+    ) -> Resolved:
         follow = query.follow_aliases
         if self._delegations is not None and query.reader.name != LOCAL:
             self._delegations.require_not_handed_over(asked)
         if query.names is not None:
             return Resolved(asked, asked, None, query, names=query.names)
-        found = self._look_up(asked.whole, follow=follow)
+        found = self._look_up(asked.whole, follow=follow, known=known)
         if found is not None:
             delimiter = "#" if query.part is None else query.delimiter
             resolved = _make_resolved(query, asked, asked.whole, delimiter, part, found)
@@ -359,9 +364,14 @@ class ReadDoor:
             return Resolved(asked, asked, None, query)
         raise query.doubt or NotFound(identifier=str(asked))
 
-    def _look_up(self, name: Identifier, *, follow: bool) -> IdentifiedRecord | None:
+    def _look_up(
+        self, name: Identifier, *, follow: bool, known: IdentifiedRecord | None = None
+    ) -> IdentifiedRecord | None:
         """The record of a name or, if there is none, the only record that has it as an alias."""
-        record = self._records.find_record(name.key)
+        if known is not None and known.identifier.key == name.key:
+            record: Record | None = known.record
+        else:
+            record = self._records.find_record(name.key)
         if record is not None:
             found = IdentifiedRecord(name, show_to_readers(record))
             return self._follow_aliases(found) if follow and record.values else found

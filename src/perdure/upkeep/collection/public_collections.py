@@ -18,6 +18,7 @@ from perdure.ids import Identifier
 from perdure.model.changes import ChangeMark
 from perdure.model.collection import MEDIA_TYPE
 from perdure.model.queries import Fetch, Preference, Query
+from perdure.model.records import IdentifiedRecord
 from perdure.policy.naming import identify_record
 from perdure.reading.resolved import Resolved
 from perdure.registry import Registry
@@ -54,11 +55,14 @@ class PublicCollections:
         return self._known[key]
 
     def _find_public(self, key: str) -> PublicCollection | None:
-        record = self._registry.records.find_record(key)
-        if record is None or find_collection(record) is None:
-            return None
-        name = identify_record(key, record)
-        resolved = self._registry.reading.resolve(Query(identifier=name))
+        records = self._registry.records
+        with records.hold_snapshot():
+            record = records.find_record(key)
+            if record is None or find_collection(record) is None:
+                return None
+            name = identify_record(key, record)
+            known = IdentifiedRecord(name, record)
+            resolved = self._registry.reading.resolve(Query(identifier=name), known)
         step = resolved.choose(accept=(Preference(MEDIA_TYPE),), whole=True)
         if not isinstance(step, Fetch) or step.representation.media_type != MEDIA_TYPE:
             return None
