@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
 import pytest
 from tests.conftest import Clock, Desk
+from tests.contract import locally
 from tests.contract.fixture import make_registry
 from tests.contract.table import TABLE, Cell, cells, fill_spelling
-from tests.reading.test_resolve import ask, counting
+from tests.reading.test_resolve import ask
+from tests.server.native_client import make_request
+
+from perdure.ids import parse
+from perdure.model.records import Record
+from perdure.model.references import DELEGATION
+from perdure.policy.naming import identify_record
+from perdure.server.fast.path import FastPath
+from perdure.server.native import wire
+from perdure.server.native.answering import Answerer
+from perdure.storage.generation import Generation
+from perdure.upkeep.collection.membership_index import find_collection
 
 MOST = {
     "malformed": 0,
@@ -28,14 +45,19 @@ its citations. An assertion is found by its record, and then read as any documen
 says whether there are any."""
 
 
-def list_cells() -> list[Cell]:
-    return [
-        cell
-        for cell in cells()
-        if TABLE["faces"][cell.face]["via"] == "http"
-        and cell.spelling.startswith("/")
-        and cell.face != "OAI-PMH"  # which lists the collections of a record, too
-    ]
+CELLS = [
+    cell
+    for cell in cells()
+    if cell.question in ("bytes", "locations")
+    or cell.face not in ("command line", "absolute form")  # they ask the rest like the others
+]
+SITE = {
+    "version": 1,
+    "protocolVersion": "2.11",
+    "serialNumber": 1,
+    "primarySite": True,
+    "servers": [],
+}
 
 
 @pytest.fixture(scope="module")
@@ -43,17 +65,100 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
     root = make_registry(tmp_path_factory.mktemp("reads"))
     desk = Desk(root, Clock())
     desk.registry.delegations.load_index()  # which is read once
+    ask(desk, "/oai?verb=Identify")  # which makes the index of collections
     yield desk
     desk.registry.close()
 
 
-@pytest.mark.parametrize("cell", list_cells(), ids=lambda cell: cell.label)
-def test_a_request_looks_no_record_up_twice(cell: Cell, desk: Desk) -> None:
+@contextmanager
+def counting(desk: Desk) -> Iterator[list[str]]:
+    """The keys of all records that are read inside, also by a registry that a command opens, and by
+    look-ups that are made inside.
+    """
+    read: list[str] = []
+    records = desk.registry.records
+    with pytest.MonkeyPatch.context() as patch:
+        for store in (type(records), type(records.open_lookup())):
+            patch.setattr(store, "find_stored", note_reads(store.find_stored, read))
+        yield read
+
+
+def note_reads(
+    find_stored: Callable[[Any, str], str | None], read: list[str]
+) -> Callable[[Any, str], str | None]:
+    """The same function, which notes each key."""
+
+    def find_noted(self: Any, key: str) -> str | None:
+        read.append(key)
+        return find_stored(self, key)
+
+    return find_noted
+
+
+def send(desk: Desk, cell: Cell, place: Path) -> None:
+    """Send the request of a cell, by the way of its face, within this process."""
+    kind = TABLE["kinds"][cell.kind]
+    match TABLE["faces"][cell.face]["via"]:
+        case "http":
+            ask(desk, fill_spelling(cell.spelling, kind), (b"accept", b"*/*"))
+        case "handle protocol":
+            request = make_request(fill_spelling(cell.spelling, kind).partition(" ")[2])
+            answerer = Answerer(desk.registry, SITE, None)
+            envelope = wire.read_envelope(request)
+            answerer.answer(envelope, request[-envelope.length :], "127.0.0.1")
+            answerer.close()
+        case "command":
+            locally.run_command(desk.root, place, cell, kind)
+        case _:
+            locally.call_python(desk.registry, cell, kind)
+
+
+@pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.label)
+def test_a_request_looks_no_record_up_twice(cell: Cell, desk: Desk, tmp_path: Path) -> None:
     """architecture.md: "No interface makes decisions or reads the record again"."""
-    target = fill_spelling(cell.spelling, TABLE["kinds"][cell.kind])
     with counting(desk) as read:
-        ask(desk, target, (b"accept", b"*/*"))
+        send(desk, cell, tmp_path)
+    if cell.face == "command line":  # it opens the registry, and may read its delegations, once
+        delegating = desk.registry.records.find_referring(DELEGATION)
+        read = [key for key in read if key not in delegating]
     if cell.question not in AGAIN and cell.kind != "citation":  # it may be of the same document
         assert len(read) == len(set(read)), read
     if cell.question == "bytes":
         assert len(read) == MOST.get(cell.kind, 1), read
+
+
+def test_harvesting_reads_the_record_and_the_collections_once(desk: Desk) -> None:
+    """A collection is one of all collections first, which are looked through for its own."""
+    asked = "/oai?verb=GetRecord&metadataPrefix=oai_dc&identifier="
+    collections = find_collections(desk)
+    for name, times in (("pdi://oma.eop.gov.us/1997/09/01/1", 1), (collections[0], 2)):
+        with counting(desk) as read:
+            assert ask(desk, f"{asked}{quote(name, safe='')}") == 200
+        assert read.count(parse(name).key) == times
+        assert len(read) == len(collections) + 1
+
+
+@pytest.mark.parametrize("kind", ["version elsewhere", "handle", "URN", "DOI"])
+def test_the_fast_path_redirects_with_one_look_up(kind: str, desk: Desk) -> None:
+    """It answers before the application, with as many reads ("1 record read per plain request")."""
+    target = fill_spelling("/{path}", TABLE["kinds"][kind]).encode("ascii")
+    generation = Generation(desk.root)
+
+    async def ask_once() -> None:
+        fast = FastPath(desk.registry, generation)
+        assert fast.answer_request(b"GET", target, b"Host: resolver.example\r\n") is not None
+
+    with counting(desk) as read:
+        asyncio.run(ask_once())
+    generation.close()
+    assert len(read) == 1, read
+
+
+def find_collections(desk: Desk) -> list[str]:
+    """The names of all collections, read from their records."""
+    rows = desk.registry.records.scan_records("", None, limit=1000)
+    return [
+        str(identify_record(key, one))
+        for key, one in rows
+        if isinstance(one, Record) and find_collection(one)
+    ]
