@@ -450,7 +450,7 @@ class OpenRegistry(Registry):
         finally:
             for content in taken:
                 if content.spooled:
-                    (self.root / "incoming" / content.spooled).unlink(missing_ok=True)
+                    (self.incoming / content.spooled).unlink(missing_ok=True)
 
 
 def _read_name(name: Name) -> Identifier:

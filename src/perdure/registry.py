@@ -30,7 +30,7 @@ from perdure.plugins import choose_point, load_point, select_points
 from perdure.plugins.points import PluginPoint
 from perdure.policy.access import may_read_captures
 from perdure.settings import Settings
-from perdure.storage.byte_ports import OpenBytes
+from perdure.storage.byte_ports import INCOMING, OpenBytes
 from perdure.storage.durable import check_directory, write_durably
 from perdure.storage.ports import Store, storage_errors
 from perdure.writing.copy_fence import CopyFence
@@ -64,7 +64,7 @@ STORES = "perdure.stores"
 """The group of entry points that create a `perdure.storage.ports.Store`."""
 BYTES = "perdure.bytes"
 """The group of entry points that are a `perdure.storage.byte_ports.OpenBytes`."""
-DIRECTORIES = ("incoming", "aside")
+DIRECTORIES = (INCOMING, "aside")
 _INDEXES = "indexes"
 
 
@@ -172,6 +172,7 @@ class Registry:
         `store` and `bytes` take the place of those that the settings name.
         """
         self.root = root
+        self.incoming = root / INCOMING
         own = os.environ if environment is None else environment
         self._settings_file = setting.SettingsFile(root, own)
         self.clock = clock
@@ -422,7 +423,7 @@ class Registry:
         """A spool for an upload; see `perdure.storage.spool`."""
         from perdure.storage.spool import Spool
 
-        return Spool(self.root / "incoming", limit=limit or self.settings.largest_upload)
+        return Spool(self.incoming, limit=limit or self.settings.largest_upload)
 
     def seal(self) -> list[int]:
         """Put complete segments into the archive, and return their numbers.

@@ -75,7 +75,7 @@ def capture(
                 captured, name = capturing.capture_into_library(
                     url,
                     registry.archive,
-                    registry.root / "incoming",
+                    registry.incoming,
                     fetcher=fetcher,
                     archive_id=own,
                     bounds=bounds,

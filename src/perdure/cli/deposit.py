@@ -52,7 +52,7 @@ def deposit_files(
     finally:
         for content in taken:
             if content.spooled:  # committed content is no longer in this directory
-                (registry.root / "incoming" / content.spooled).unlink(missing_ok=True)
+                (registry.incoming / content.spooled).unlink(missing_ok=True)
 
 
 def require_bytes(file: str, length: int, noun: str) -> None:

@@ -21,6 +21,9 @@ from perdure.errors import Corrupt
 from perdure.model.commands import Content
 from perdure.model.records import Correction, Representation, Tombstone
 
+INCOMING = "incoming"
+"""The directory of a registry for bytes on their way in, and for what is being built. It is on the
+same file system as the rest, so that what is complete is moved to its place at once."""
 CHUNK = 256 * 1024
 """Bytes that are read at a time; measured: at this size, `pread` keeps up with `sendfile`."""
 

@@ -41,6 +41,7 @@ from perdure.model.references import DELEGATION, EQUAL, list_references
 from perdure.model.timestamps import format_timestamp
 from perdure.policy.proposals import check_alone
 from perdure.storage.byte_ports import (
+    INCOMING,
     Bytes,
     BytesWriter,
     FlushFailed,
@@ -198,7 +199,7 @@ class Ledger:
         # An earlier writer may have died between a commit and the count.
         self._counter.note_revision()
         sync_directory(self._root)  # SQLite creates its log, but ignores an error of this flush
-        clear_away(self._root / "incoming")
+        clear_away(self._root / INCOMING)
         return kept.open_writer(
             [number for number, _, _ in self.journal.list_segments()],
             self.journal.find_growing_segment(),
@@ -348,7 +349,7 @@ class Ledger:
         """The path of a file in `incoming`. Raises InvalidRequest if the name leads elsewhere."""
         if Path(name).name != name:
             raise SpooledFileIsPath()
-        return self._root / "incoming" / name
+        return self._root / INCOMING / name
 
     def adopt_line(self, key: str, text: str, revision: int, deed: tuple[str, str]) -> None:
         """Store a revision of a record as it is. `deed`: the act and the actor."""

@@ -59,7 +59,7 @@ async def capture_page(service: Service, request: Request) -> Answer:
             capturing.capture_into_library,
             url,
             service.registry.archive,
-            service.registry.root / "incoming",
+            service.registry.incoming,
             fetcher=capturing.make_fetcher(service.settings, body=_LARGEST, seconds=_SECONDS),
             archive_id=own,
             bounds=_BOUNDS,

@@ -97,7 +97,7 @@ async def mend_contents(service: Service, request: Request) -> Answer:
 
 
 def _mend(service: Service, held: Representation, content: Content) -> bool:
-    incoming = service.registry.root / "incoming"
+    incoming = service.registry.incoming
     try:
         if is_sound(service.registry.bytes, held):
             return False

@@ -99,7 +99,7 @@ def _compare_file(
         sha512=content.sha512,
     )
     try:
-        with _open_content(registry.root / "incoming", content, file.name) as source:
+        with _open_content(registry.incoming, content, file.name) as source:
             found = compare_file(
                 registry.reading,
                 registry.documents,

@@ -22,6 +22,7 @@ import msgspec
 from perdure.errors.limits import DraftsTooMany
 from perdure.errors.lookup import DraftUnknown
 from perdure.model.commands import Content, Receipt
+from perdure.storage.byte_ports import INCOMING
 from perdure.storage.durable import write_durably
 from perdure.storage.spool import discard_content
 
@@ -74,7 +75,7 @@ class Drafts:
 
     def __init__(self, root: Path) -> None:
         self._place = root / PLACE
-        self._incoming = root / "incoming"
+        self._incoming = root / INCOMING
 
     def make_id(self, token: str) -> str:
         """Make the identity of a new draft. Raises DraftsTooMany."""

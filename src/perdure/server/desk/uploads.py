@@ -196,7 +196,7 @@ class _Upload:
 
     def discard_files(self) -> None:
         for file in self.files:
-            discard_content(self._service.registry.root / "incoming", file.content)
+            discard_content(self._service.registry.incoming, file.content)
 
     def close(self) -> None:
         self._stack.close()

@@ -12,6 +12,7 @@ import os
 import shutil
 from pathlib import Path
 
+from perdure.storage.byte_ports import INCOMING
 from perdure.storage.durable import (
     copy_durably,
     replace_durably,
@@ -71,7 +72,7 @@ def _replace_erased(root: Path, target: Path, number: int, *, link: bool) -> Non
     ours, theirs = ocfl.object_path(root, number), ocfl.object_path(target, number)
     if not (ours.exists() and theirs.exists()) or _has_same_digest(root, target, number):
         return
-    old = target / "incoming" / f"erased-{number:06d}"
+    old = target / INCOMING / f"erased-{number:06d}"
     shutil.rmtree(old, ignore_errors=True)
     beside = _copy_beside(ours, theirs, link=link)
     theirs.replace(old)

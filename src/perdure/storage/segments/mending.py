@@ -15,10 +15,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from perdure.model.records import Representation
+from perdure.storage.byte_ports import INCOMING
 from perdure.storage.durable import copy_durably, replace_durably, write_all
 from perdure.storage.segments.directory import find_path
-
-_PLACE = "incoming"
 
 
 def mend_segment(root: Path, held: Representation, pieces: Iterable[bytes]) -> None:
@@ -27,7 +26,7 @@ def mend_segment(root: Path, held: Representation, pieces: Iterable[bytes]) -> N
     if path.stat().st_nlink == 1:
         _write_pieces(path, held.offset, pieces)
         return
-    beside = root / _PLACE / f"mend-{held.segment:06d}"
+    beside = root / INCOMING / f"mend-{held.segment:06d}"
     copy_durably(path, beside)
     _write_pieces(beside, held.offset, pieces)
     replace_durably(beside, path)

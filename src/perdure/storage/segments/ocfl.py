@@ -18,6 +18,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from perdure.storage.byte_ports import INCOMING
 from perdure.storage.durable import replace_durably, sync_above, sync_directory, write_durably
 from perdure.storage.ocfl_layout import (
     NAME,
@@ -72,7 +73,7 @@ def seal_segment(
     """
     place = object_path(root, number)
     if not place.exists():
-        building = root / "incoming" / f"seal-{number:06d}"
+        building = root / INCOMING / f"seal-{number:06d}"
         shutil.rmtree(building, ignore_errors=True)
         content = building / "v1" / "content" / f"{number:06d}.warc"
         content.parent.mkdir(parents=True)

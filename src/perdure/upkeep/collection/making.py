@@ -129,7 +129,7 @@ def _spool_document(registry: Registry, collection: Collection) -> Iterator[Cont
         yield content
     finally:
         if content.spooled:
-            (registry.root / "incoming" / content.spooled).unlink(missing_ok=True)
+            (registry.incoming / content.spooled).unlink(missing_ok=True)
 
 
 def store_document(registry: Registry, collection: Collection) -> Content:

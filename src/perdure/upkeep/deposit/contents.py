@@ -84,7 +84,7 @@ class ContentTaker:
 
     def _discard(self, content: Content) -> None:
         if content.spooled:
-            (self._registry.root / "incoming" / content.spooled).unlink(missing_ok=True)
+            (self._registry.incoming / content.spooled).unlink(missing_ok=True)
 
 
 def _take_stream(file: BinaryIO, spool: Spool, row: PlannedFile) -> Content:

@@ -276,7 +276,7 @@ class DepositRun:
         for waiting in turn:
             for _, content in waiting.contents:
                 if content.spooled:
-                    path = self._registry.root / "incoming" / content.spooled
+                    path = self._registry.incoming / content.spooled
                     path.unlink(missing_ok=True)
 
 

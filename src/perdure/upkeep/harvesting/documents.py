@@ -33,7 +33,7 @@ class DocumentTaking(HarvestTaking):
         self, registry: Registry, harvests: Harvests, url: str, *, only: NameSet | None
     ) -> None:
         super().__init__(registry, harvests, url, only=only, how=Joining.MERGE)
-        self._files = registry.root / "incoming"
+        self._files = registry.incoming
         self._gone: set[tuple[str, int, str]] = set()
         """Key, version and format of documents that are deleted there."""
 

@@ -104,7 +104,7 @@ async def _harvest_dump(
     wish = msgspec.structs.replace(wish, prefix="", names="")
     state = begin_harvest(registry, harvests, wish)
     taking = DocumentTaking(registry, harvests, wish.url, only=wish.only)
-    incoming = registry.root / "incoming"
+    incoming = registry.incoming
     now = format_timestamp(registry.clock())
     async for address, after in walk_packages(client, state, now):
         if address:

@@ -197,7 +197,7 @@ class _Comparison:
     def _repair_here(self, sought: SoughtContent, held: Representation) -> str:
         if not self._is_repairing:
             return _FOUND
-        incoming = self._registry.root / "incoming"
+        incoming = self._registry.incoming
         ((_, content),) = self._other.fetch_contents([sought], incoming)
         if isinstance(content, str):
             return _LOST

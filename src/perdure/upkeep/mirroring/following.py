@@ -37,6 +37,7 @@ from perdure.model.mirroring import BrokenRule, Contradiction, MirroredChange, S
 from perdure.model.timestamps import format_timestamp
 from perdure.policy import replaying
 from perdure.registry import Registry
+from perdure.storage.byte_ports import INCOMING
 from perdure.storage.durable import WRITE_LOCK, hold_lock
 from perdure.storage.origin import (
     MirroredOrigin,
@@ -261,7 +262,7 @@ class MirrorFollower:
         missing: dict[SoughtContent, str] = {}
         if not sought:
             return found
-        incoming = self._root / "incoming"
+        incoming = self._root / INCOMING
         for one, content in self._client.fetch_contents(sought, incoming):
             if isinstance(content, str):
                 missing[one] = content
@@ -303,7 +304,7 @@ class MirrorFollower:
         client = RegistryClient(url)
         try:
             for one in wanted:
-                content = client.fetch_published(one, self._root / "incoming")
+                content = client.fetch_published(one, self._root / INCOMING)
                 if not isinstance(content, str):
                     found[one] = content
         except OriginUnusable:

@@ -42,7 +42,7 @@ def fetch_package(registry: Registry, url: str, secret: str) -> Path:
     Raises OriginSpelling, OriginUnusable, NoHandOver, HandOverOutdated, StorageFailed.
     """
     with closing(RegistryClient(check_url(url), secret)) as client:
-        source = RemoteSource(client, registry.root / "incoming")
+        source = RemoteSource(client, registry.incoming)
         act = _find_act(source, url, registry.settings.base_url)
         name = act.hand_over.changes[:32]
         place = registry.root / DIRECTORY / name

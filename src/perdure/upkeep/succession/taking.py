@@ -160,7 +160,7 @@ def _check_known(registry: Registry, checked: CheckedPackage) -> None:
 class _Adoption:
     def __init__(self, registry: Registry, checked: CheckedPackage, by: str) -> None:
         self._registry, self._checked, self._by = registry, checked, by
-        self._incoming = registry.root / "incoming"
+        self._incoming = registry.incoming
         self._revisions: list[AdoptedRevision] = []
         self._size = 0
 

@@ -35,7 +35,7 @@ from perdure.model.changes import ChainHead, ChangeMark
 from perdure.model.timestamps import format_timestamp
 from perdure.registry import DIRECTORIES, SETTINGS_FILE, utc_now
 from perdure.storage import closed_days, fence, handover, home
-from perdure.storage.byte_ports import Bytes, OpenBytes
+from perdure.storage.byte_ports import INCOMING, Bytes, OpenBytes
 from perdure.storage.durable import (
     WRITE_LOCK,
     check_directory,
@@ -83,7 +83,7 @@ def back_up(
         at = format_timestamp(utc_now())
         for name in directories:
             (target / name).mkdir(parents=True, exist_ok=True)
-        work = target / "incoming"
+        work = target / INCOMING
         opened.enter_context(hold_lock(work, BackupRunning(used=quote(target))))
         copy = opened.enter_context(closing(store.begin_copy(root, work, target)))
         known = copy.list_segments()
@@ -129,7 +129,7 @@ def _check_target(root: Path, target: Path, directories: tuple[str, ...]) -> Non
     if resolve_path(target).is_relative_to(resolve_path(root)):
         raise TargetInRegistry(target=str(target))
     names = [one.name for one in target.iterdir()] if target.exists() else []
-    strange = not (target / "incoming").is_dir() and not set(names) <= set(directories)
+    strange = not (target / INCOMING).is_dir() and not set(names) <= set(directories)
     if strange:
         raise TargetNotBackup(target=str(target))
 

@@ -20,6 +20,7 @@ from perdure.archives import erasing, library
 from perdure.archives.index import runs, zipnum
 from perdure.archives.index.sqlite_index import FILE, SqliteCaptures, storage_errors
 from perdure.errors.processes import ChangedMeanwhile
+from perdure.storage.byte_ports import INCOMING
 from perdure.storage.durable import replace_durably
 
 _ATTEMPTS = 10
@@ -37,7 +38,7 @@ def back_up_captures(root: Path, target: Path, copy: Copy) -> None:
     source = root / library.DIRECTORY
     if not (source / FILE).exists():
         return
-    work = target / "incoming" / library.DIRECTORY
+    work = target / INCOMING / library.DIRECTORY
     for directory in (work, target / library.DIRECTORY / library.FILES):
         directory.mkdir(parents=True, exist_ok=True)
     for _ in range(_ATTEMPTS):

@@ -30,6 +30,7 @@ from perdure.errors import Conflict, PerdureError
 from perdure.model.commands import Content, Joining, Load, LoadColumns, LoadRow, Receipt
 from perdure.model.timestamps import format_timestamp
 from perdure.registry import Registry
+from perdure.storage.byte_ports import INCOMING
 from perdure.upkeep.transfer import blocks
 from perdure.upkeep.transfer.blocks import (
     BlockReading,
@@ -106,7 +107,7 @@ def make_terms(registry: Registry, source: ImportSource, how: Joining) -> Terms:
     return Terms(
         now=format_timestamp(now),
         today=now.strftime("%Y/%m/%d"),
-        incoming=str(registry.root / "incoming"),
+        incoming=str(registry.incoming),
         files=str(source.files),
         series=registry.settings.series,
         how=how,
@@ -386,7 +387,7 @@ class _Checkpoint:
             known = path.stat()
             self._about = [str(path), known.st_size, known.st_mtime_ns, source.key]
             name = hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
-            self._path = root / "incoming" / f"import-{name}.json"
+            self._path = root / INCOMING / f"import-{name}.json"
 
     def load_start(self) -> tuple[int, int]:
         """Return where to begin: an offset, and the number of the line there."""

@@ -31,7 +31,7 @@ from perdure.policy.correcting import adopt_reading
 from perdure.policy.naming import identify_record, spell_full_name
 from perdure.reading.scanning import split_numbered_locations
 from perdure.storage import fence, home
-from perdure.storage.byte_ports import Bytes, OpenBytes
+from perdure.storage.byte_ports import INCOMING, Bytes, OpenBytes
 from perdure.storage.durable import WRITE_LOCK, hold_lock
 from perdure.storage.ports import (
     Renewal,
@@ -80,7 +80,7 @@ def rebuild_registry(
     Raises Unavailable if another process writes to the registry or has it open, StorageFailed if
     the disk is full.
     """
-    work = root / "incoming" / "rebuild"
+    work = root / INCOMING / "rebuild"
     today = now[:10].replace("-", "/")
     lock = hold_lock(root / WRITE_LOCK, HasWriter(used="the registry"))
     with lock, storage_errors("the new registry"):
