@@ -47,6 +47,7 @@ from perdure.model.verdicts import CitationReport
 from perdure.reading.plain_texts import choose_text
 from perdure.reading.resolved import Resolved
 from perdure.registry import Registry, initialise
+from perdure.storage.spool import discard_content
 from perdure.upkeep.changing_many import (
     execute_turns,
     list_served,
@@ -449,8 +450,7 @@ class OpenRegistry(Registry):
             yield tuple(taken)
         finally:
             for content in taken:
-                if content.spooled:
-                    (self.incoming / content.spooled).unlink(missing_ok=True)
+                discard_content(self.incoming, content)
 
 
 def _read_name(name: Name) -> Identifier:

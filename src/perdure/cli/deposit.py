@@ -35,6 +35,7 @@ def deposit_files(
     The first --type belongs to the first file, and so on; a single --language belongs to all files.
     Raises UsageError for a pipe or device without bytes, whose writer has probably failed.
     """
+    from perdure.storage.spool import discard_content
     from perdure.upkeep.transfer.contents import take_in
 
     if not files:  # then the options describe a name without bytes
@@ -51,8 +52,7 @@ def deposit_files(
         yield tuple(taken)
     finally:
         for content in taken:
-            if content.spooled:  # committed content is no longer in this directory
-                (registry.incoming / content.spooled).unlink(missing_ok=True)
+            discard_content(registry.incoming, content)  # committed content is not there any more
 
 
 def require_bytes(file: str, length: int, noun: str) -> None:

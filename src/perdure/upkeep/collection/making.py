@@ -26,7 +26,7 @@ from perdure.model.collection import Collection, CollectionMember
 from perdure.model.commands import Commit, Content, Mint, Receipt
 from perdure.model.queries import LOCAL_READER, Fetch, Preference, Query
 from perdure.registry import Registry
-from perdure.storage.spool import IN_MEMORY
+from perdure.storage.spool import IN_MEMORY, discard_content
 
 
 class HeldCollection(NamedTuple):
@@ -128,8 +128,7 @@ def _spool_document(registry: Registry, collection: Collection) -> Iterator[Cont
     try:
         yield content
     finally:
-        if content.spooled:
-            (registry.incoming / content.spooled).unlink(missing_ok=True)
+        discard_content(registry.incoming, content)
 
 
 def store_document(registry: Registry, collection: Collection) -> Content:

@@ -14,7 +14,7 @@ from perdure.model import collection as members
 from perdure.model.collection import Collection, CollectionMember
 from perdure.model.commands import Content
 from perdure.registry import Registry
-from perdure.storage.spool import Spool
+from perdure.storage.spool import Spool, discard_content
 from perdure.upkeep.collection.making import store_document
 from perdure.upkeep.deposit.packages import PackageOpener
 from perdure.upkeep.deposit.plan import PlannedFile
@@ -60,7 +60,7 @@ class ContentTaker:
                 if differs or (row.sha512 and content.sha512 != row.sha512):
                     raise FileChanged(path=row.name)
             except PerdureError:
-                self._discard(content)
+                discard_content(self._registry.incoming, content)
                 raise
         return content
 
@@ -81,10 +81,6 @@ class ContentTaker:
         )
         members.check_collection(made)
         return store_document(self._registry, made)
-
-    def _discard(self, content: Content) -> None:
-        if content.spooled:
-            (self._registry.incoming / content.spooled).unlink(missing_ok=True)
 
 
 def _take_stream(file: BinaryIO, spool: Spool, row: PlannedFile) -> Content:

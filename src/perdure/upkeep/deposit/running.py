@@ -20,6 +20,7 @@ from dataclasses import dataclass, field, replace
 from perdure.errors import PerdureError, StorageFailed, Unavailable
 from perdure.model.commands import Answer, Content, Mint, Receipt
 from perdure.registry import Registry
+from perdure.storage.spool import discard_content
 from perdure.upkeep.deposit import plan as rows
 from perdure.upkeep.deposit.contents import ContentTaker, MemberName
 from perdure.upkeep.deposit.describing import describe_rows
@@ -275,9 +276,7 @@ class DepositRun:
         """Remove the files of contents that were not committed."""
         for waiting in turn:
             for _, content in waiting.contents:
-                if content.spooled:
-                    path = self._registry.incoming / content.spooled
-                    path.unlink(missing_ok=True)
+                discard_content(self._registry.incoming, content)
 
 
 class _Turn:
