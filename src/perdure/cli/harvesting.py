@@ -17,6 +17,8 @@ from perdure.errors.root import count_things, quote
 if TYPE_CHECKING:
     from perdure.ids.name_set import NameSet
     from perdure.registry import Registry
+    from perdure.upkeep.harvesting.asking import RepositoryClient
+    from perdure.upkeep.harvesting.running import HarvestWish
     from perdure.upkeep.harvesting.state import Harvests, HarvestState
     from perdure.upkeep.harvesting.taking import HarvestCount, HarvestFault
 
@@ -78,20 +80,21 @@ def harvest(
             for one in harvests.list_harvests():
                 _print_state(one)
             return
-        _run_harvest(
-            registry,
-            harvests,
-            url,
+        from perdure.fetching.targets import parse_target
+        from perdure.upkeep.harvesting.lines import Taking
+        from perdure.upkeep.harvesting.running import HarvestWish
+
+        wish = HarvestWish(
+            url=parse_target(url).url,
             prefix=prefix,
             names=names,
-            since=since,
-            taking=taking,
+            since=_read_date(since),
+            taking=Taking(taking),
             only=only,
             again=again,
-            patience=patience,
-            pause=pause,
-            errors=errors,
         )
+        client = _make_client(registry, patience=patience, pause=pause)
+        _run_harvest(registry, harvests, client, wish, errors)
 
 
 @contextmanager
@@ -106,44 +109,29 @@ def _open_harvests() -> Iterator[tuple[Registry, Harvests]]:
             harvests.close()
 
 
-def _run_harvest(
-    registry: Registry,
-    harvests: Harvests,
-    url: str,
-    *,
-    prefix: str,
-    names: str,
-    since: str,
-    taking: str,
-    only: NameSet | None,
-    again: bool,
-    patience: int,
-    pause: float,
-    errors: str | None,
-) -> None:
+def _make_client(registry: Registry, *, patience: int, pause: float) -> RepositoryClient:
     from perdure.cli.discovering import USER_AGENT
     from perdure.fetching.streaming import StreamingFetcher
-    from perdure.fetching.targets import parse_target
     from perdure.upkeep.harvesting.asking import LIMITS, RepositoryClient
-    from perdure.upkeep.harvesting.lines import Taking
-    from perdure.upkeep.harvesting.running import HarvestWish, harvest_repository
 
     networks = registry.settings.private_networks
-    client = RepositoryClient(
+    return RepositoryClient(
         StreamingFetcher(user_agent=USER_AGENT, networks=networks, limits=LIMITS),
         patience=patience,
         pause=pause,
         note=here().print_note,
     )
-    wish = HarvestWish(
-        url=parse_target(url).url,
-        prefix=prefix,
-        names=names,
-        since=_read_date(since),
-        taking=Taking(taking),
-        only=only,
-        again=again,
-    )
+
+
+def _run_harvest(
+    registry: Registry,
+    harvests: Harvests,
+    client: RepositoryClient,
+    wish: HarvestWish,
+    errors: str | None,
+) -> None:
+    from perdure.upkeep.harvesting.running import harvest_repository
+
     with _Report(errors) as report:
         has_deleted = asyncio.run(harvest_repository(registry, harvests, client, wish, report.tell))
     if not has_deleted:
