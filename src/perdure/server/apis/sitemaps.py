@@ -105,7 +105,7 @@ async def _answer(
 # -----
 
 
-def read_run(request: Request) -> int | None:
+def _read_run(request: Request) -> int | None:
     """Return the number of the requested part, or None. Raises InvalidRequest."""
     asked = request.parameters
     text = asked.get("part")
@@ -126,8 +126,7 @@ def list_run(service: Service, number: int | None) -> Iterator[HarvestedRecord]:
     yield from service.registry.harvest.list_range(runs[at], end, limit=2 * RUN)
 
 
-def has_parts(service: Service) -> bool:
-    """Return True if a list of all records has several parts."""
+def _has_parts(service: Service) -> bool:
     return len(_find_runs(service)) > 1
 
 
@@ -136,8 +135,7 @@ def write_up(request: Request) -> str:
     return write_ln(rel="up", href=request.base_url + CAPABILITIES)
 
 
-def write_index(service: Service, request: Request, path: str, head: str) -> Answer:
-    """Write the index of a list that has several parts."""
+def _write_index(service: Service, request: Request, path: str, head: str) -> Answer:
     runs = _find_runs(service)
     rows = [
         write_part(f"{request.base_url}{path}?part={number}") for number in range(1, len(runs) + 1)
@@ -146,9 +144,9 @@ def write_index(service: Service, request: Request, path: str, head: str) -> Ans
 
 
 def _write_sitemap(service: Service, request: Request) -> Answer:
-    number = read_run(request)
-    if number is None and has_parts(service):
-        return write_index(service, request, SITEMAP, "")
+    number = _read_run(request)
+    if number is None and _has_parts(service):
+        return _write_index(service, request, SITEMAP, "")
     rows = (
         write_entry(
             append_question(f"{request.base_url}/{spell_path(one.identifier)}", "landing"), one.at
@@ -159,19 +157,30 @@ def _write_sitemap(service: Service, request: Request) -> Answer:
 
 
 def _write_resources(service: Service, request: Request) -> Answer:
+    def write_rows(records: Iterator[HarvestedRecord]) -> Iterator[str]:
+        for one in records:
+            for document in list_documents(service.registry.reading, one):
+                yield write_document_entry(request, document)
+
+    return write_list(service, request, RESOURCES, "resourcelist", write_rows)
+
+
+def write_list(
+    service: Service,
+    request: Request,
+    path: str,
+    capability: str,
+    write_rows: Callable[[Iterator[HarvestedRecord]], Iterator[str]],
+) -> Answer:
+    """Write a list of all records, one of its parts, or their index. Raises InvalidRequest."""
     now = format_timestamp(service.registry.clock())
-    head = write_up(request) + write_md(capability="resourcelist", at=now)
-    number = read_run(request)
-    if number is None and has_parts(service):
-        return write_index(service, request, RESOURCES, head)
+    head = write_up(request) + write_md(capability=capability, at=now)
+    number = _read_run(request)
+    if number is None and _has_parts(service):
+        return _write_index(service, request, path, head)
     if number is not None:
-        head = write_ln(rel="index", href=request.base_url + RESOURCES) + head
-    rows = (
-        write_document_entry(request, document)
-        for one in list_run(service, number)
-        for document in list_documents(service.registry.reading, one)
-    )
-    return make_xml(service, "urlset", head, rows)
+        head = write_ln(rel="index", href=request.base_url + path) + head
+    return make_xml(service, "urlset", head, write_rows(list_run(service, number)))
 
 
 def _write_changes(service: Service, request: Request) -> Answer:

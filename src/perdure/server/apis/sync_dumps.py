@@ -29,7 +29,7 @@ from perdure.reading.harvest import HarvestedRecord
 from perdure.reading.public_documents import PublicDocument, list_documents
 from perdure.server.apis import sitemaps
 from perdure.server.apis.sync_packages import ZIP, answer_package, name_path
-from perdure.server.apis.sync_xml import make_xml, write_document, write_entry, write_ln, write_md
+from perdure.server.apis.sync_xml import make_xml, write_document, write_entry, write_md
 from perdure.server.common.answers import Answer
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
@@ -80,23 +80,12 @@ async def send_changes(service: Service, request: Request) -> Answer:
 
 
 def _write_dump(service: Service, request: Request) -> Answer:
-    now = format_timestamp(service.registry.clock())
-    head = sitemaps.write_up(request) + write_md(capability="resourcedump", at=now)
-    number = sitemaps.read_run(request)
-    if number is None and sitemaps.has_parts(service):
-        return sitemaps.write_index(service, request, sitemaps.DUMP, head)
-    if number is not None:
-        head = write_ln(rel="index", href=request.base_url + sitemaps.DUMP) + head
-    records = sitemaps.list_run(service, number)
-    rows = (
-        write_entry(
-            f"{request.base_url}{DOCUMENTS}?first={_quote(one.first)}&last={_quote(one.last)}",
-            "",
-            type=ZIP,
-        )
-        for one in _cut_stretches(service, records)
-    )
-    return make_xml(service, "urlset", head, rows)
+    def write_rows(records: Iterator[HarvestedRecord]) -> Iterator[str]:
+        for one in _cut_stretches(service, records):
+            names = f"first={_quote(one.first)}&last={_quote(one.last)}"
+            yield write_entry(f"{request.base_url}{DOCUMENTS}?{names}", "", type=ZIP)
+
+    return sitemaps.write_list(service, request, sitemaps.DUMP, "resourcedump", write_rows)
 
 
 def _quote(record: HarvestedRecord) -> str:
