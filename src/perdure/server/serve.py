@@ -58,6 +58,7 @@ from perdure.settings import Settings
 from perdure.upkeep import indexing
 from perdure.upkeep.children import run_command
 from perdure.upkeep.forgetting import forget_withdrawn
+from perdure.upkeep.helpers import count_cores
 from perdure.upkeep.linkcheck import scheduling
 from perdure.upkeep.linkcheck.health import Health
 from perdure.upkeep.mirroring.following import may_follow
@@ -400,7 +401,7 @@ def run(
 
 def count_workers() -> int:
     """Return one worker for each core that this process may use, at most 8."""
-    return min(len(os.sched_getaffinity(0)), _MOST_WORKERS)
+    return min(count_cores(), _MOST_WORKERS)
 
 
 def _prepare_single(config: uvicorn.Config, listener: socket) -> Callable[[], None]:

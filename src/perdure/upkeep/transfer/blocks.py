@@ -30,6 +30,7 @@ from perdure.errors import PerdureError, StorageFailed
 from perdure.errors.limits import LineTooLong
 from perdure.errors.processes import WorkerKilled
 from perdure.model.commands import Joining, LoadColumns, LoadRow
+from perdure.upkeep.helpers import count_cores
 from perdure.upkeep.transfer.lines import Line, PlainLine, read_line, read_plain_lines
 from perdure.upkeep.transfer.plain_rows import make_plain_columns
 from perdure.upkeep.transfer.rows import (
@@ -223,7 +224,7 @@ def read_blocks(
     blocks = iter(blocks)
     head = list(islice(blocks, _FEW))
     if processes is None:
-        cores = len(os.sched_getaffinity(0))
+        cores = count_cores()
         processes = min(cores, _MOST_PROCESSES) if cores > 1 and len(head) == _FEW else 0
     if not processes:
         yield from ((block, _read(block, terms)) for block in chain(head, blocks))
