@@ -16,7 +16,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -232,6 +232,14 @@ def wait_for(deployment: Deployment) -> None:
             deployment.get("/healthz")
             return
         time.sleep(0.02)
+
+
+def wait_until(is_so: Callable[[], bool], seconds: float = 60) -> None:
+    """Wait until something is so; after `seconds`, the test fails."""
+    end = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.05)
 
 
 def receipt(answer: Answer, status: int = 201) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 from tests.server.conftest import Answer, parse_answers, received
-from tests.server.deployment import Deployment, deployed, resource, text
+from tests.server.deployment import Deployment, deployed, resource, text, wait_until
 
 from perdure.ids import parse
 from perdure.model.commands import Withdraw
@@ -293,10 +293,7 @@ def test_who_closed_one_side_and_then_left_holds_no_connection(
             wire.shutdown(socket.SHUT_WR)
             assert wire.recv(1000).startswith(b"HTTP/1.1 200")
             time.sleep(0.1)
-    deadline = time.monotonic() + 10
-    while open_files(site) > before:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    wait_until(lambda: open_files(site) <= before)
 
 
 def test_streams_and_small_answers_on_one_connection(

@@ -7,8 +7,6 @@ import contextlib
 import json
 import socket
 import struct
-import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,7 @@ from urllib.parse import quote
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.server.deployment import deployed, text
+from tests.server.deployment import deployed, text, wait_until
 
 from perdure.errors import Unavailable
 from perdure.errors.processes import ClientLeft, QueueFull
@@ -348,7 +346,7 @@ def test_a_flood_of_parts_delays_only_itself(tmp_path: Path) -> None:
             wires.append(site.connect())
             wires[-1].sendall(request)
         waiting = 'perdure_waiting_requests{queue="'
-        until(lambda: read_metrics(site, waiting) == 3)
+        wait_until(lambda: read_metrics(site, waiting) == 3)
         refused = site.get(f"/{name}{SLOW}", hostile)
         assert refused.status == 429
         wait = int(refused.headers["retry-after"])
@@ -364,12 +362,5 @@ def test_a_flood_of_parts_delays_only_itself(tmp_path: Path) -> None:
         for wire in wires:  # reset, not closed
             wire.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             wire.close()
-        until(lambda: read_metrics(site, waiting) == 0)
+        wait_until(lambda: read_metrics(site, waiting) == 0)
         assert read_metrics(site, "perdure_dropped_requests_total") >= 1
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        threading.Event().wait(0.05)

@@ -6,9 +6,9 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.server.deployment import SERIES, deployed, problem, text
+from tests.server.deployment import SERIES, deployed, problem, text, wait_until
 from tests.upkeep.mirroring.conftest import MakeMirror, Mirror
-from tests.upkeep.mirroring.test_served import served, wait_until
+from tests.upkeep.mirroring.test_served import served
 
 from perdure.errors import RegistriesDivided
 from perdure.errors.conflicts import SerialsHandedOver

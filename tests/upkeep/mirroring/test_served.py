@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from tests.server.deployment import (
     start,
     text,
     wait_for,
+    wait_until,
 )
 from tests.upkeep.mirroring.conftest import AT, FakeOrigin, MakeMirror
 
@@ -52,13 +53,6 @@ def served(root: Path) -> Iterator[Deployment]:
         running.registry.close()
         if process.poll() is None:
             running.stop()
-
-
-def wait_until(is_so: Callable[[], bool], seconds: float = 60) -> None:
-    end = time.monotonic() + seconds
-    while not is_so():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 def test_a_mirror_answers_as_its_origin_does(origin: Deployment, tmp_path: Path) -> None:
