@@ -87,6 +87,8 @@ def count_postings(root: Path) -> list[Counter[int]]:
 
 
 def test_an_index_that_was_never_made_is_not_made(shell: Shell, root: Path, letter: Path) -> None:
+    """But that of passages, by which the withdrawer learns who quotes without saying so."""
     (name,) = shell.lines("mint", str(letter), "--series", SERIES)
     shell.run("withdraw", name, "--reason", "r")
-    assert not (root / "followers").exists()
+    made = {one.name.partition(".")[0] for one in (root / "followers").iterdir()}
+    assert made == {"quotations"}

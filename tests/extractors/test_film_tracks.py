@@ -52,22 +52,25 @@ def open_file(path: Path, media_type: str) -> Source:
     return Source(path=path, length=path.stat().st_size, media_type=media_type, name=path.name)
 
 
+def write_film(place: Path, name: str) -> Source:
+    """Write one of `FILMS` into a directory."""
+    media_type, words = FILMS[name]
+    cues = place / "cues.srt"
+    cues.write_text(CUES, encoding="utf-8")
+    run_ffmpeg(
+        *("-f", "lavfi", "-i", "testsrc2=s=64x48:r=25:d=4"),
+        *("-f", "lavfi", "-i", f"aevalsrc=0.4*sin(440*t*t):s={RATE}:d=4", "-i", cues),
+        *("-map", "0:v", "-map", "1:a", "-map", "2:s", "-pix_fmt", "yuv420p", *words),
+        place / name,
+    )
+    return open_file(place / name, media_type)
+
+
 @pytest.fixture(scope="module")
 def films(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Source]:
     """Films of four seconds, with a track of video, one of sound and one of subtitles."""
     place = tmp_path_factory.mktemp("films")
-    cues = place / "cues.srt"
-    cues.write_text(CUES, encoding="utf-8")
-    found = {}
-    for name, (media_type, words) in FILMS.items():
-        run_ffmpeg(
-            *("-f", "lavfi", "-i", "testsrc2=s=64x48:r=25:d=4"),
-            *("-f", "lavfi", "-i", f"aevalsrc=0.4*sin(440*t*t):s={RATE}:d=4", "-i", cues),
-            *("-map", "0:v", "-map", "1:a", "-map", "2:s", "-pix_fmt", "yuv420p", *words),
-            place / name,
-        )
-        found[name] = open_file(place / name, media_type)
-    return found
+    return {name: write_film(place, name) for name in FILMS}
 
 
 def cut_text(extraction: PartExtraction, film: Source, text: str) -> tuple[str, bytes]:

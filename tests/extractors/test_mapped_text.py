@@ -11,7 +11,13 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from tests.extractors import test_mail, test_pdf_text, test_subtitles, test_warc_text
+from tests.extractors import (
+    test_film_tracks,
+    test_mail,
+    test_pdf_text,
+    test_subtitles,
+    test_warc_text,
+)
 from tests.extractors.cutting import content, source
 from tests.extractors.packages import ODF, OOXML, write_odf, write_ooxml, write_zip
 from tests.extractors.test_epub import MEMBERS
@@ -68,7 +74,7 @@ DOCUMENTS: dict[str, Callable[[], tuple[bytes, str]]] = {
     ),
 }
 """Each of an implementation, or of what is special about one of its formats."""
-NAMES = [*DOCUMENTS, "pdf"]
+NAMES = [*DOCUMENTS, "pdf", "film"]
 
 
 class InProcess(PartExtraction):
@@ -83,6 +89,8 @@ class InProcess(PartExtraction):
 def make_document(place: Path, name: str) -> Source:
     if name == "pdf":
         return test_pdf_text.written(place, "One two\nthree", "four")
+    if name == "film":
+        return test_film_tracks.write_film(place, "film.mkv")
     data, media_type = DOCUMENTS[name]()
     return source(place, data, media_type, "utf-8" if name == "subrip" else None)
 

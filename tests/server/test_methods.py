@@ -58,7 +58,7 @@ def test_a_series_that_is_resolved_but_not_minted_here(site: Deployment) -> None
     assert set(start["minted"]) < set(start["series"])
     assert "mirrored.gov.us" not in start["minted"]
     page = site.get("/", "Accept: text/html").body.decode()
-    assert "pdi://mirrored.gov.us/</a></li>" in page
+    assert '<a href="/pdi://mirrored.gov.us/">pdi://mirrored.gov.us/</a>' in page
     assert f"pdi://{SERIES}/</a> (minted here)" in page
     assert site.put("/pdi://mirrored.gov.us/", b"x", token=site.token("mirror")).status == 404
 

@@ -20,7 +20,7 @@ def repository() -> Iterator[Repository]:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Path:
+def local_registry(tmp_path: Path) -> Path:
     """A registry that may ask servers on this machine."""
     root = tmp_path / "registry"
     initialise(root, series=("a.example.us",))

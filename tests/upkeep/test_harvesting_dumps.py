@@ -28,8 +28,8 @@ SYNC = "http://www.openarchives.org/rs/terms/"
 NAME = "pdi://b.example.us/2001/02/03/"
 
 
-def read_bytes(place: Path, name: str) -> bytes:
-    with Registry(place) as registry:
+def read_bytes(local_registry: Path, name: str) -> bytes:
+    with Registry(local_registry) as registry:
         step = registry.reading.resolve(Query(identifier=parse(name))).step
         assert isinstance(step, Fetch)
         return b"".join(registry.bytes.read_chunks(step.representation))
@@ -70,18 +70,18 @@ def hash_of(body: bytes) -> str:
 
 
 def test_the_documents_of_a_resolver_are_taken_and_then_what_changed(
-    tmp_path: Path, place: Path
+    tmp_path: Path, local_registry: Path
 ) -> None:
     """Sections 12 and 14: a dump has the bytes, a change dump what happened since."""
     long = bytes(range(256)) * 1000  # goes through a file
     with deployed(tmp_path / "origin") as origin:
         first, second = (origin.mint(text(word)) for word in (b"first", long))
         url = f"{origin.base}/.well-known/resourcesync"
-        assert count(run(place, "--as", "documents", url)) == (2, 0, 0)
-        assert read_bytes(place, first) == b"first"
-        assert read_bytes(place, second) == long
+        assert count(run(local_registry, "--as", "documents", url)) == (2, 0, 0)
+        assert read_bytes(local_registry, first) == b"first"
+        assert read_bytes(local_registry, second) == long
         there = origin.registry.records.find_record(parse(first).key)
-        here = read(place, first)
+        here = read(local_registry, first)
         assert there is not None
         assert here.versions[0].at == there.versions[0].at
         assert here.locations == ()
@@ -89,20 +89,20 @@ def test_the_documents_of_a_resolver_are_taken_and_then_what_changed(
         third = origin.commit(resource(second), text(b"more"))
         origin.do(Withdraw(identifier=parse(first).resource, reason="gone"))
         origin.do(Withdraw(identifier=parse(second).resource, reason="wrong", version=1))
-        done = run(place, "--as", "documents", url)
+        done = run(local_registry, "--as", "documents", url)
         assert count(done) == (1, 2, 0)
-        assert count(run(place, "--as", "documents", url)) == (1, 0, 0)  # nothing is new
-    gone = read(place, first)
+        assert count(run(local_registry, "--as", "documents", url)) == (1, 0, 0)  # nothing is new
+    gone = read(local_registry, first)
     assert gone.tombstone is not None
     assert gone.tombstone.silent
-    left = read(place, second)
+    left = read(local_registry, second)
     assert [one.tombstone is None for one in left.versions] == [False, True]
-    assert read_bytes(place, third) == b"more"
-    assert list((place / "incoming").iterdir()) == []
+    assert read_bytes(local_registry, third) == b"more"
+    assert list((local_registry / "incoming").iterdir()) == []
 
 
 def test_an_interrupted_harvest_goes_on_with_the_package_that_was_not_taken(
-    repository: Repository, place: Path
+    repository: Repository, local_registry: Path
 ) -> None:
     write_dump(repository, "/a.zip", "/b.zip", "/c.zip")
     for at, name in enumerate("abc", 1):
@@ -112,17 +112,17 @@ def test_an_interrupted_harvest_goes_on_with_the_package_that_was_not_taken(
     whole = repository.paths["/b.zip"]
     repository.paths["/b.zip"] = whole[:-30]
     url = f"{repository.url.removesuffix('/oai')}/dump.xml"
-    done = run(place, "--as", "documents", url, code=exits.CODES[Unavailable])
+    done = run(local_registry, "--as", "documents", url, code=exits.CODES[Unavailable])
     assert "damaged" in done.stderr
     repository.paths |= {"/b.zip": whole, "/a.zip": b""}
-    assert count(run(place, "--as", "documents", url)) == (2, 0, 0)
-    assert [read_bytes(place, f"{NAME}{at}") for at in (1, 2, 3)] == [
+    assert count(run(local_registry, "--as", "documents", url)) == (2, 0, 0)
+    assert [read_bytes(local_registry, f"{NAME}{at}") for at in (1, 2, 3)] == [
         b"text 1", b"text 2", b"text 3",
     ]  # fmt: skip
 
 
 def test_documents_that_are_not_what_their_manifest_states_are_refused(
-    repository: Repository, place: Path
+    repository: Repository, local_registry: Path
 ) -> None:
     write_dump(repository, "/a.zip")
     entries = (
@@ -137,33 +137,33 @@ def test_documents_that_are_not_what_their_manifest_states_are_refused(
     )
     repository.paths["/a.zip"] = pack(*entries, files={"x": b"word"})
     url = f"{repository.url.removesuffix('/oai')}/dump.xml"
-    done = run(place, "--as", "documents", url, code=exits.FINDINGS)
+    done = run(local_registry, "--as", "documents", url, code=exits.FINDINGS)
     assert count(done) == (1, 0, 6)
     codes = [json.loads(one)["code"] for one in done.stderr.splitlines()]
     assert sorted(codes) == sorted(
         ["digest-mismatch"] * 2 + ["unavailable"] * 2 + ["invalid-request"] * 2
     )
-    assert read_bytes(place, f"{NAME}5") == b"word"
+    assert read_bytes(local_registry, f"{NAME}5") == b"word"
     # other bytes for a name that has some, and a document that was withdrawn here
-    with Registry(place) as registry:
+    with Registry(local_registry) as registry:
         registry.door.execute_command(
             Withdraw(identifier=parse(f"{NAME}5"), reason="ours", version=1)
         )
     later = (tell(repository, 5, path="/x"), tell(repository, 8, path="/x"))
     repository.paths["/a.zip"] = pack(*later, files={"x": b"word"})
-    done = run(place, "--as", "documents", "--again", url, code=exits.FINDINGS)
+    done = run(local_registry, "--as", "documents", "--again", url, code=exits.FINDINGS)
     assert count(done) == (1, 0, 1)
     repository.paths["/a.zip"] = pack(tell(repository, 8, path="/x"), files={"x": b"another"})
-    done = run(place, "--as", "documents", "--again", url, code=exits.FINDINGS)
+    done = run(local_registry, "--as", "documents", "--again", url, code=exits.FINDINGS)
     assert count(done) == (0, 0, 1)
-    assert read_bytes(place, f"{NAME}8") == b"word"
+    assert read_bytes(local_registry, f"{NAME}8") == b"word"
 
 
 @pytest.mark.parametrize(
     "kind", ["bomb", "method", "bare", "manifest", "noise", "directory", "cut"]
 )
 def test_packages_that_cannot_be_read_leave_nothing(
-    repository: Repository, place: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+    repository: Repository, local_registry: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     entry = tell(repository, 1, path="/x")
     whole = pack(entry, files={"x": b"word"})
@@ -181,14 +181,14 @@ def test_packages_that_cannot_be_read_leave_nothing(
     write_dump(repository, "/a.zip")
     repository.paths["/a.zip"] = bodies[kind]
     url = f"{repository.url.removesuffix('/oai')}/dump.xml"
-    run(place, "--as", "documents", url, code=exits.CODES[Unavailable])
-    assert read(place, f"{NAME}1") is None
-    assert list((place / "incoming").iterdir()) == []
+    run(local_registry, "--as", "documents", url, code=exits.CODES[Unavailable])
+    assert read(local_registry, f"{NAME}1") is None
+    assert list((local_registry / "incoming").iterdir()) == []
 
 
-def test_other_addresses_have_no_documents(repository: Repository, place: Path) -> None:
+def test_other_addresses_have_no_documents(repository: Repository, local_registry: Path) -> None:
     base = repository.url.removesuffix("/oai")
     repository.paths["/list.xml"] = write_list('<rs:md capability="resourcelist"/>')
     for url in (repository.url, f"{base}/list.xml"):
-        done = run(place, "--as", "documents", url, code=exits.CODES[InvalidRequest])
+        done = run(local_registry, "--as", "documents", url, code=exits.CODES[InvalidRequest])
         assert "packages of ResourceSync" in done.stderr
