@@ -1,5 +1,9 @@
 """The scope of an assertion, compared with a requested name: the same, a part, the whole. Pure.
 
+How it works: parts are compared by their boxes (`perdure.policy.part_relations`). A citation is
+where its passage begins, and as long as the cited part if that has positions of the same kind, so
+that a quotation is found by the part of the document that it is in.
+
 What must stay true: an assertion about a part that is apart from the requested one, or about
 another version or format, is not about it.
 """
@@ -9,12 +13,14 @@ from __future__ import annotations
 import enum
 import re
 from collections.abc import Callable
+from fractions import Fraction
 
 from perdure import formats
 from perdure.errors import PerdureError
 from perdure.ids import Identifier
 from perdure.parts import Selector, select_part
-from perdure.parts.selectors import CharRange
+from perdure.parts.selectors import CharRange, Interval, Page, Rect
+from perdure.policy.citing import list_sides, require_citation
 from perdure.policy.part_relations import relate_parts
 from perdure.policy.reading_rights import PartRelation
 
@@ -34,6 +40,8 @@ class AssertionScope(enum.StrEnum):
 
 
 _CHARACTERS = re.compile("([^@*]+#char=)([0-9]{1,15}),([0-9]{1,15})", re.ASCII)
+_CORNER = re.compile(r"\(([0-9]{1,18}),([0-9]{1,18})(?:,([0-9]{1,18}))?\)", re.ASCII)
+_NUMBER = re.compile("[0-9]{1,18}", re.ASCII)
 _OF_PARTS = {
     PartRelation.SAME: AssertionScope.SAME,
     PartRelation.INSIDE: AssertionScope.PART,
@@ -128,9 +136,44 @@ def _are_of_one_document(one: Identifier, other: Identifier) -> bool:
 
 def _compare_parts(about: Identifier, asked: Identifier) -> AssertionScope | None:
     one, other = _find_part(about), _find_part(asked)
+    one, other = one or _place_citation(about, other), other or _place_citation(asked, one)
     if one is None or other is None:
         return None
     return _OF_PARTS.get(relate_parts(one, other))
+
+
+def _place_citation(name: Identifier, beside: Selector | None) -> Selector | None:
+    """Return the place of a citation in the citing document, to be compared with a part of it.
+
+    The positions of the part say what its origin counts.  # ruling: citation-origin
+    """
+    try:
+        citation = require_citation(name)
+    except PerdureError:
+        return None
+    origin = citation.citation.origin if citation.citation else ""
+    quoted = _find_part(list_sides(citation)[-1])
+    corner = _CORNER.fullmatch(origin)
+    if isinstance(beside, Rect) and corner:
+        left, top, frame = (int(one or 0) for one in corner.groups())
+        size = (1, 1)
+        if isinstance(quoted, Rect):
+            size = quoted.right - quoted.left, quoted.bottom - quoted.top
+        return Rect(left, top, left + size[0], top + size[1], frame)
+    if not _NUMBER.fullmatch(origin):
+        return None
+    match beside, quoted:
+        case CharRange(), CharRange(start, end):
+            return CharRange(int(origin), int(origin) + end - start)
+        case CharRange(), _:
+            return CharRange(int(origin), int(origin) + 1)
+        case Interval(), Interval(since, until):
+            return Interval(Fraction(origin), Fraction(origin) + until - since)
+        case Interval(), _:
+            return Interval(Fraction(origin), Fraction(origin) + 1)
+        case Page(), _:
+            return Page(int(origin))
+    return None
 
 
 def find_scope_of_alias(
