@@ -202,6 +202,24 @@ def test_a_revoked_key_counts_for_what_was_recorded_before(
     shell.run("sign", signed, "--key", "other")
 
 
+def test_a_signature_is_as_old_as_its_bytes_and_not_as_its_name(
+    shell: Shell, place: Path, signed: str, key: str
+) -> None:
+    """A thief of a revoked key commits its signature to a name that is older than the revocation.
+
+    "signed before it was revoked counts only by a change's number … not by the signer's own date"
+    """
+    (old,) = shell.lines("mint", "--series", SERIES, "letter.txt")
+    other = write_key(place / "other", 2)
+    listed = trust(shell, place, f"ann {key}", f"bob {other}")
+    statement = shell.run("statement", signed, "--key", "key.pub").stdout
+    trust(shell, place, f"bob {other}", name=listed)
+    signature = read_signer((place / "key").read_bytes()).sign_text(statement.encode())
+    (place / "late").write_text(f"{statement}\n{signature}")
+    shell.run("commit", old.removesuffix(".text.1"), "late", "--type", "text/plain")
+    assert verdicts(shell, code=exits.FINDINGS) == [(signed, "revoked")]
+
+
 def test_bytes_that_were_withdrawn_are_not_judged(
     shell: Shell, place: Path, signed: str, key: str
 ) -> None:

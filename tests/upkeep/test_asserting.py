@@ -88,6 +88,18 @@ def test_an_assertion_about_an_alias_is_about_the_resource_and_the_reverse(lette
     assert find_names(letter, NAME) == [whole, part], "it tells nothing of what is closed"
 
 
+def test_the_actor_is_the_one_who_committed_the_bytes(letter: Desk) -> None:
+    """ "The actor is the one who committed the version that is served", also as a later format."""
+    minted = letter.mint(text("a page", format="html"), by="ann").identifier
+    data = write_assertion((NAME,), ("commenting",), body="Out of context.")
+    letter.commit(minted, make_assertion_content(data), version=1, by="eve")
+    rule = ReadingRule(about=f"{minted.removesuffix('.html.1')}.html", access=Access.CLOSED)
+    letter.registry.door.execute_command(Restrict(rule=rule, by="bob"))
+    assert [(one.by, str(one.identifier)) for one in list_about(letter, NAME)] == [
+        ("eve", minted.replace(".html.", ".jsonld."))
+    ]
+
+
 def test_a_retraction_by_the_same_actor_marks_an_assertion(letter: Desk) -> None:
     name = store(letter, NAME)
     with pytest.raises(RetractionForeign):

@@ -38,7 +38,7 @@ from perdure.policy.reading_rights import PartRelation
 from perdure.reading.listing import Listings
 from perdure.reading.resolve import ReadDoor
 from perdure.reading.scanning import scan_readable
-from perdure.reading.targeting import fetch_document, is_open
+from perdure.reading.targeting import fetch_document, find_commit, is_open
 
 MOST_READ = 2000
 """Documents that are read for one page of assertions."""
@@ -275,7 +275,7 @@ class Assertions:
             return None
         if not all(is_open(self._door, about, reader) for about in assertion.about):
             return None
-        first = self._find_first(name, record, step.identifier.version)
+        first = find_commit(self._listings.records, name.key, record, step.representation)
         return HeldAssertion(
             identifier=step.identifier,
             assertion=assertion,
@@ -283,15 +283,6 @@ class Assertions:
             by=first.by,
             at=first.at,
         )
-
-    def _find_first(self, name: Identifier, record: Record, version: object) -> Record:
-        """Return the first revision with a version: it says who asserted it, and when."""
-        if record.revision == 1:
-            return record
-        for past in self._listings.records.list_past(name.key, record.revision):
-            if any(one.number == version for one in past.versions):
-                return past
-        return record
 
     def _mark_retractions(self, held: HeldAssertion, reader: Reader) -> HeldAssertion:
         """Note the assertions by the same actor that retract an assertion."""

@@ -40,7 +40,7 @@ from perdure.reading.listing import Listings
 from perdure.reading.resolve import ReadDoor
 from perdure.reading.resolved import Resolved
 from perdure.reading.scanning import DamagedRecord, scan_readable
-from perdure.reading.targeting import fetch_document, is_open
+from perdure.reading.targeting import fetch_document, find_commit, is_open
 from perdure.signing.allowed import parse_allowed_signers
 from perdure.signing.document import LONGEST, SignedStatement, parse_signed_statement
 from perdure.signing.stamps import read_certificates, verify_stamp
@@ -301,11 +301,13 @@ class Signatures:
         found = self._read_statement(one, reader)
         if found is None:
             return None
-        identifier, signed = found
-        change = self._records.find_change(one.identifier.key, 1)
+        step, signed = found
+        key = one.identifier.key
+        commit = find_commit(self._records, key, one.record, step.representation)
+        change = self._records.find_change(key, commit.revision)
         recorded, at = (change.mark, change.at) if change else (None, "")
         return HeldSignature(
-            identifier=identifier,
+            identifier=step.identifier,
             signed=signed,
             judgement=self.judge_signature(signed, reader, recorded, at),
             recorded=recorded,
@@ -315,7 +317,7 @@ class Signatures:
 
     def _read_statement(
         self, one: IdentifiedRecord, reader: Reader
-    ) -> tuple[Identifier, SignedStatement] | None:
+    ) -> tuple[Fetch, SignedStatement] | None:
         """Read a signed statement; None if the record has none, or was withdrawn or closed."""
         step = fetch_document(self._door, one.identifier, reader, longest=LONGEST)
         if step is None:
@@ -326,7 +328,7 @@ class Signatures:
             return None
         if not is_open(self._door, signed.statement.identifier, reader):
             return None  # it has the digest and the length of something closed
-        return step.identifier, signed
+        return step, signed
 
     def judge_signature(
         self,
