@@ -14,11 +14,14 @@ from PIL import Image
 from tests.cli.conftest import Shell
 from tests.cli.test_signing import REFUSED, trust, write_key
 from tests.conftest import SERIES
-from tests.signing.conftest import needs_ssh
+from tests.signing.conftest import Run, needs_openssl, needs_ssh, run
+from tests.signing.stamping import make_authority, stamp
 
 from perdure.cli import exits
-from perdure.signing.statement import DOMAIN
+from perdure.signing.signers import read_signer
+from perdure.signing.statement import DOMAIN, parse_statement
 
+__all__ = ["run"]  # a fixture
 Change = Callable[[dict[str, bytes]], None]
 
 
@@ -94,6 +97,38 @@ def test_ssh_keygen_verifies_the_files_of_a_bundle(signed: str, place: Path) -> 
         assert done.returncode == 0, done.stderr
         content = (place / "out" / number / "content").read_bytes()
         assert f"\nsha512: {sha512(content).hexdigest()}\n".encode() in statement
+
+
+@needs_openssl
+@pytest.mark.parametrize("words", [(), ("-token_out",)])
+def test_openssl_verifies_the_time_stamps_of_a_bundle(
+    shell: Shell, signed: str, place: Path, run: Run, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    """The answer of an authority, or its token alone, as it was attached."""
+    (place / "authorities").write_bytes(make_authority(run, tmp_path))
+    (authorities,) = shell.lines("mint", "--series", SERIES, "authorities", "--type", "text/plain")
+    settings = shell.root / "perdure.toml"
+    stated = f'time_authorities = "{authorities.removesuffix(".text.1")}"\n'
+    settings.write_text(settings.read_text() + stated)
+    statement = shell.run("statement", signed, "--key", "key.pub").stdout
+    signature = read_signer((place / "key").read_bytes()).sign_statement(
+        parse_statement(statement.encode())
+    )
+    (place / "signed").write_text(f"{statement}\n{signature}")
+    (place / "reply").write_bytes(stamp(run, tmp_path, (place / "signed").read_bytes(), *words))
+    shell.run("attach-signature", signed, "signed", "--time-stamp", "reply")
+    shell.run("export-signatures", signed, "-o", "stamped.zip")
+    with zipfile.ZipFile("stamped.zip") as bundle:
+        (stamped,) = (one for one in bundle.namelist() if one.endswith("/stamped"))
+        bundle.extractall("out")
+    files = ["-data", stamped, "-in", stamped.replace("stamped", "stamp-1")]
+    done = subprocess.run(
+        ["openssl", "ts", "-verify", *files, "-CAfile", "authorities.pem"],
+        cwd=place / "out",
+        capture_output=True,
+        check=False,
+    )
+    assert b"Verification: OK" in done.stdout, done.stderr
 
 
 def set_content(files: dict[str, bytes]) -> None:

@@ -214,7 +214,9 @@ def test_a_signature_is_as_old_as_its_bytes_and_not_as_its_name(
     listed = trust(shell, place, f"ann {key}", f"bob {other}")
     statement = shell.run("statement", signed, "--key", "key.pub").stdout
     trust(shell, place, f"bob {other}", name=listed)
-    signature = read_signer((place / "key").read_bytes()).sign_text(statement.encode())
+    signature = read_signer((place / "key").read_bytes()).sign_statement(
+        parse_statement(statement.encode())
+    )
     (place / "late").write_text(f"{statement}\n{signature}")
     shell.run("commit", old.removesuffix(".text.1"), "late", "--type", "text/plain")
     assert verdicts(shell, code=exits.FINDINGS) == [(signed, "revoked")]

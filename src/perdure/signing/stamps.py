@@ -83,7 +83,7 @@ def verify_stamp(stamp: bytes, text: bytes, certificates: Sequence[Any]) -> str:
     if not roots:
         raise TimeAuthoritiesMissing()
     try:
-        response = library.decode_timestamp_response(_wrap_token(sort_certificates(stamp)))
+        response = library.decode_timestamp_response(wrap_token(sort_certificates(stamp)))
         verifier = library.VerifierBuilder(roots=roots, intermediates=others).build()
         verifier.verify_message(response, text)
         found = response.tst_info
@@ -106,7 +106,7 @@ def _read_accuracy(accuracy: Any) -> timedelta:
     )
 
 
-def _wrap_token(stamp: bytes) -> bytes:
+def wrap_token(stamp: bytes) -> bytes:
     """Return the answer of an authority; around a token alone, an answer that grants it."""
     start = 2 if stamp[1:2] < b"\x80" else 2 + (stamp[1] & 0x7F)
     if stamp[start : start + 1] != bytes((_OID,)):

@@ -4,6 +4,7 @@
     1/signed                the signed statement with its time stamps, as the registry keeps it
     1/statement             the statement alone, for other programs
     1/signature             the signature alone
+    1/stamped, 1/stamp-1    the bytes that its time stamps are of, and each time stamp
     1/content               the bytes that it is about, if they are available
     lists/1/1               the list of allowed signers, in each of its versions
     authorities.pem         the certificates of time-stamping authorities
@@ -42,7 +43,7 @@ from perdure.registry import Registry, utc_now
 from perdure.signing import document
 from perdure.signing.allowed import LONGEST, AllowedSigners, parse_allowed_signers
 from perdure.signing.document import SignedStatement, parse_signed_statement
-from perdure.signing.stamps import read_certificates, verify_stamp
+from perdure.signing.stamps import read_certificates, verify_stamp, wrap_token
 from perdure.signing.statement import BYTES, LIST
 from perdure.signing.verdict import (
     AgeEvidence,
@@ -138,6 +139,10 @@ def _write_signature(
     _write_file(bundle, f"{directory}/signed", str(signed).encode())
     _write_file(bundle, f"{directory}/statement", signed.statement.text)
     _write_file(bundle, f"{directory}/signature", signed.signature.encode())
+    if signed.stamps:
+        _write_file(bundle, f"{directory}/stamped", signed.stamped_text)
+    for number, stamp in enumerate(signed.stamps, 1):
+        _write_file(bundle, f"{directory}/stamp-{number}", wrap_token(stamp))
     content = None
     if signed.statement.reading in (BYTES, LIST) and _is_available(registry, name):
         content = f"{directory}/content"
