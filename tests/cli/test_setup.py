@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import socket
 import subprocess
 import sys
@@ -11,6 +12,8 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import Shell
 from tests.conftest import SERIES
+
+from perdure.storage.store_findings import examine_file_system
 
 
 def test_init_refuses_a_series_that_nothing_could_be_minted_in(shell: Shell, place: Path) -> None:
@@ -61,6 +64,25 @@ def test_a_doctor_needs_somebody_to_look_at(shell: Shell) -> None:
         free.bind(("127.0.0.1", 0))
         shell.error("doctor", f"http://127.0.0.1:{free.getsockname()[1]}", code=20)
     shell.error("doctor", "no url", code=5)
+
+
+def test_a_doctor_examines_what_a_registry_stands_on(shell: Shell, root: Path) -> None:
+    lines = shell.run("doctor", code=find_code(root)).stdout.splitlines()
+    assert [line.split(":")[0].split(" ", 1)[1].strip() for line in lines if line[0] != " "] == [
+        "file system",
+        "clock",
+        "space",
+    ]
+
+
+def find_code(root: Path) -> int:
+    """The code to end with: the tests may run in memory, or on a disk that is nearly full."""
+    return int(not (examine_file_system(root).ok and has_space(root)))
+
+
+def has_space(root: Path) -> bool:
+    disk = shutil.disk_usage(root)
+    return disk.free >= disk.total / 20
 
 
 def test_version(shell: Shell) -> None:

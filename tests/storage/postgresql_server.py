@@ -34,7 +34,10 @@ def _find_programs() -> Path | None:
 class PostgresqlServer:
     """A server in a directory of its own."""
 
-    def __init__(self, programs: Path, *options: str) -> None:
+    def __init__(
+        self, programs: Path, *options: str, follows: PostgresqlServer | None = None
+    ) -> None:
+        """A new server, or a standby that follows another one."""
         self.programs = programs
         self.directory = Path(tempfile.mkdtemp(prefix="perdure-postgresql-"))
         self.options = options
@@ -44,10 +47,14 @@ class PostgresqlServer:
                 one.pw_name for one in pwd.getpwall() if one.pw_name in ("postgres", "nobody")
             )
             shutil.chown(self.directory, self.user)
-        self._run(
-            "initdb", "-D", self._data, "-A", "trust", "-U", "perdure", "-k", "-E", "UTF8",
-            "--locale", "C", "--no-instructions",
-        )  # fmt: skip
+        if follows is not None:
+            source = f"host={follows.directory} user=perdure application_name=standby"
+            self._run("pg_basebackup", "-D", self._data, "-d", source, "-R", "-c", "fast")
+        else:
+            self._run(
+                "initdb", "-D", self._data, "-A", "trust", "-U", "perdure", "-k", "-E", "UTF8",
+                "--locale", "C", "--no-instructions",
+            )  # fmt: skip
         self.start()
 
     @property

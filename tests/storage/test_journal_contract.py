@@ -758,3 +758,16 @@ def test_a_change_that_does_not_continue_the_chain_is_not_replayed(
         mirror.replay_changes([ReplayedChange(first, [("hdl:9/9", line())])])
     mirror.roll_back()
     assert (mirror.find_head(), mirror.find_stored("hdl:9/9")) == (before, None)
+
+
+def test_a_store_examines_what_it_stands_on(store: Store, place: Path) -> None:
+    """What is amiss comes with advice, and nothing is changed."""
+    root = place / "registry"
+    root.mkdir()
+    store.create_registry(root)
+    before = sorted(root.iterdir())
+    findings = store.examine(root)
+    assert findings
+    assert len({one.name for one in findings}) == len(findings)
+    assert all(one.advice for one in findings if not one.ok)
+    assert sorted(root.iterdir()) == before

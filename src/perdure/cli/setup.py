@@ -1,4 +1,4 @@
-"""Making a registry, serving it, and testing it from outside: `init`, `serve`, `doctor`."""
+"""Making a registry, serving it, and examining it: `init`, `serve`, `doctor`."""
 
 from __future__ import annotations
 
@@ -144,20 +144,16 @@ def serve(
 def doctor(url: str | None, timeout: float) -> None:
     """Test how proxies change identifiers on their way to the resolver at URL, and how to fix it.
 
-    Without URL, compare the records that name servers have of each series of this registry with
-    those that 'perdure dns' prints.
+    Without URL, examine what this registry depends on: the file system or the database server of
+    its store, the clock, the free space. Then compare the records that name servers have of each of
+    its series with those that 'perdure dns' prints.
 
-    Exits with 1 if identifiers arrive damaged, or if records are missing.
+    Exits with 1 if identifiers arrive damaged, if something can be lost, or if records are missing.
     """
     from perdure.server.protocol.doctor import probe
 
     if url is None:
-        from perdure.cli.discovering import check_live
-
-        settings = here().load_settings()
-        if not settings.series:
-            raise click.UsageError("give a URL, or run it in a registry that has series")
-        if not check_live(settings, settings.series, timeout):
+        if not _examine_here(timeout):
             click.get_current_context().exit(exits.FINDINGS)
         return
     worst = False
@@ -169,3 +165,22 @@ def doctor(url: str | None, timeout: float) -> None:
         worst = worst or found.severity in ("error", "warning")
     if worst:
         click.get_current_context().exit(exits.FINDINGS)
+
+
+def _examine_here(timeout: float) -> bool:
+    """Examine the registry and its records in the DNS. Return True if there is nothing to do."""
+    from perdure.upkeep.examining import examine_registry
+
+    with here().open_registry() as registry:
+        findings, settings = examine_registry(registry), registry.settings
+    for found in findings:
+        fields = {"name": found.name, "ok": found.ok, "severity": found.severity}
+        fields |= {"found": found.seen, "advice": found.advice}
+        advice = f"\n    {found.advice}" if found.advice else ""
+        here().print_answer(fields, f"{found.severity:8} {found.name}: {found.seen}{advice}")
+    good = all(found.ok for found in findings)
+    if settings.series:
+        from perdure.cli.discovering import check_live
+
+        good = check_live(settings, settings.series, timeout) and good
+    return good

@@ -27,6 +27,7 @@ from perdure.model.reading_rules import ReadingRule
 from perdure.model.records import Record, Token
 from perdure.model.stored import ShortLine
 from perdure.storage.byte_ports import Bytes
+from perdure.storage.store_findings import StoreFinding
 
 SERIALS_END = 10**18
 """The end of the serial numbers; every serial number is smaller."""
@@ -622,6 +623,9 @@ class Store(Protocol):
 
     def open_journal(self, root: Path) -> Journal:
         """Open a registry for writing. The caller holds its write lock."""
+
+    def examine(self, root: Path) -> list[StoreFinding]:
+        """Examine the disk or server on which the store depends. Changes nothing."""
 
     def guard_bytes(self, root: Path, held: Bytes) -> Bytes:
         """The bytes of a directory as it may use them, if other directories have the registry, too.

@@ -57,6 +57,7 @@ from perdure.storage.generation import Generation
 from perdure.storage.lost_numbers import find_highest_serials
 from perdure.storage.ports import SERIALS_END, LineRun, ReplayedChange, SalvagedRecord
 from perdure.storage.reference_hashes import reference_hash
+from perdure.storage.store_findings import StoreFinding
 
 _UNNOTED = -1  # place of a record that was not written by a change
 
@@ -657,6 +658,10 @@ class MemoryStore:
 
     def open_journal(self, root: Path) -> MemoryJournal:
         return MemoryJournal(self._states, root)
+
+    def examine(self, root: Path) -> list[StoreFinding]:  # noqa: ARG002  (as the port has it)
+        advice = "choose a store that writes to a disk"
+        return [StoreFinding("memory", "warning", "ends with this process", advice)]
 
     def guard_bytes(self, root: Path, held: Bytes) -> Bytes:  # noqa: ARG002  (as the port has it)
         return held

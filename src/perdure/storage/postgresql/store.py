@@ -14,9 +14,11 @@ from perdure.errors.processes import NotOfThisStore
 from perdure.storage.byte_ports import Bytes
 from perdure.storage.postgresql.addresses import DatabaseAddress, parse_address
 from perdure.storage.postgresql.elsewhere import BytesOfKeeper, find_keeper, name_keeper
+from perdure.storage.postgresql.examining import examine_database
 from perdure.storage.postgresql.journal import PostgresqlJournal
 from perdure.storage.postgresql.records import PostgresqlRecords
 from perdure.storage.postgresql.schema import create_schema
+from perdure.storage.store_findings import StoreFinding
 
 _TO_RESTORE = "restore the database with PostgreSQL's own tools, such as pg_restore or pgBackRest"
 _TO_BACK_UP = "back up the database with pg_dump or pgBackRest, and the directory with its bytes"
@@ -43,6 +45,9 @@ class PostgresqlStore:
 
     def open_journal(self, root: Path) -> PostgresqlJournal:
         return PostgresqlJournal(self.find_address(root))
+
+    def examine(self, root: Path) -> list[StoreFinding]:
+        return examine_database(self.find_address(root))
 
     def guard_bytes(self, root: Path, held: Bytes) -> Bytes:
         """The bytes as this node may use them: only one node keeps those that are in files."""

@@ -13,6 +13,7 @@ from perdure.storage.sqlite.opening import FILE, storage_errors
 from perdure.storage.sqlite.records import SqliteRecords
 from perdure.storage.sqlite.renewing import RenewedJournal
 from perdure.storage.sqlite.salvaging import SqliteSalvage
+from perdure.storage.store_findings import StoreFinding, examine_file_system
 
 _LOGS = ("-wal", "-shm")
 
@@ -28,6 +29,9 @@ class SqliteStore:
 
     def open_journal(self, root: Path) -> SqliteJournal:
         return SqliteJournal(root)
+
+    def examine(self, root: Path) -> list[StoreFinding]:
+        return [examine_file_system(root)]
 
     def guard_bytes(self, root: Path, held: Bytes) -> Bytes:  # noqa: ARG002  (as the port has it)
         return held
