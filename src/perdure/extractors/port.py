@@ -339,8 +339,8 @@ class ListedLink(msgspec.Struct, frozen=True, array_like=True):
     how: str
     """How the document refers to it: `href`, `src`, `pdf` …"""
     address: str
-    page: int | None = None
-    """From 1; None if the document has no pages."""
+    place: int = 0
+    """The page, from 1, or the first byte of the record; 0 if the document has no such places."""
 
 
 MOST_LINKS = 100_000

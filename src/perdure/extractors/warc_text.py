@@ -84,7 +84,7 @@ class WarcExtractor:
 def _list_links(source: Source) -> Iterator[ListedLink]:
     """Yield the links of the pages. Raises Undecodable or OverBudget."""
     left = _MOST
-    for _, record in iterate_records(source):
+    for start, record in iterate_records(source):
         if record.headers.get("WARC-Type") not in _KINDS:
             continue
         kind, charset, payload = _read_record(source, record, left)
@@ -95,7 +95,7 @@ def _list_links(source: Source) -> Iterator[ListedLink]:
             raise PackageTooLong(source=source.name, most=_MOST)
         page = decode_payload(payload, kind, charset)
         for how, address in list_page_links(page, xhtml=kind != "text/html"):
-            yield ListedLink(how, address)
+            yield ListedLink(how, address, start)
 
 
 def iterate_records(source: Source) -> Iterator[tuple[int, Any]]:

@@ -2,8 +2,8 @@
 
 How it works: the read door resolves both sides. If the cited identifier is a citation itself, that
 one is checked first, and the passage that it finds is what is compared; the weakest verdict counts.
-The media of both sides choose the comparison. If neither the cited content nor an element that
-shows it is at the origin, a reference to it may be.
+The media of both sides choose the comparison; whatever has a text can be compared as text. If
+neither the cited content nor an element that shows it is at the origin, a reference to it may be.
 
 What must stay true: a side that does not exist is an error, never a verdict; a side that exists and
 cannot be read is `unverifiable`, with the reason. Documents are decoded here, so a server runs it
@@ -31,6 +31,7 @@ from perdure.reading.resolve import ReadDoor
 from perdure.reading.resolved import Resolved
 
 _READ_AS_TEXT = frozenset((Medium.TEXT, Medium.PAGES))
+_MAY_HAVE_TEXT = frozenset((Medium.FILM, Medium.BYTES))
 
 
 class CitationChecker:
@@ -92,7 +93,8 @@ class CitationChecker:
             verdict=Verdict.UNVERIFIABLE,
             inner=inner,
         )
-        ours, theirs = steps[:2]
+        ours = steps[0]
+        compared, theirs = _choose_passage(cited, inner, steps[1:])
         if not (isinstance(ours, Fetch) and isinstance(theirs, Fetch)):
             absent = cited if isinstance(ours, Fetch) else citation.whole
             return _refuse(report, absent, f"{absent} is not held here")
@@ -101,7 +103,7 @@ class CitationChecker:
         position = read_origin(origin, find_medium(essence), essence)
         try:
             with blame(cited):
-                quoted = self._open_side(_name_passage(cited, inner), theirs)
+                quoted = self._open_side(compared, theirs)
                 found = self._compare(citing, position, quoted, cited)
         except SideUnreadable as error:
             return _refuse(report, error.side, error.reason)
@@ -112,18 +114,12 @@ class CitationChecker:
 
         Raises PartNotFound, PartOutOfRange or SideUnreadable.
         """
-        medium = find_medium(quoted.source.essence)
-        if not {origin.medium, medium} <= _READ_AS_TEXT:
+        if not {origin.medium, find_medium(quoted.source.essence)} <= _READ_AS_TEXT:
             self._require_part(quoted)
         unreadable: SideUnreadable | None = None
         found = Finding(comparison=NOTHING, unit="")
         try:
-            if {origin.medium, medium} <= _READ_AS_TEXT:
-                found = texts.compare_texts(self._parts, citing, origin, quoted)
-            elif _is_like(origin.medium, medium, quoted):
-                found = media.compare_media(self._parts, citing, origin, quoted)
-            elif origin.medium is not Medium.TEXT:
-                raise _make_incomparable(citing, quoted)
+            found = self._compare_contents(citing, origin, quoted)
         except SideUnreadable as error:
             unreadable = error
         if found.verdict.is_quotation:
@@ -135,6 +131,34 @@ class CitationChecker:
         if unreadable is not None:
             raise unreadable
         return found
+
+    def _compare_contents(self, citing: Side, origin: Origin, quoted: Side) -> Finding:
+        """Compare what both sides contain. Raises as `_compare`."""
+        medium = find_medium(quoted.source.essence)
+        if {origin.medium, medium} <= _READ_AS_TEXT:
+            return texts.compare_texts(self._parts, citing, origin, quoted)
+        have_texts = self._has_text(citing, origin.medium) and self._has_text(quoted, medium)
+        if not _is_like(origin.medium, medium, quoted):
+            if have_texts:
+                return texts.compare_texts(self._parts, citing, origin, quoted)
+            if origin.medium is Medium.TEXT:
+                return Finding(comparison=NOTHING, unit="")
+            raise _make_incomparable(citing, quoted)
+        found = media.compare_media(self._parts, citing, origin, quoted)
+        if found.verdict.is_quotation or origin.medium is not Medium.BYTES or not have_texts:
+            return found
+        try:
+            words = texts.compare_texts(self._parts, citing, origin, quoted)
+        except SideUnreadable:
+            return found
+        is_better = quoted.selector is None or _is_stronger(words.verdict, found.verdict)
+        return words if is_better else found
+
+    def _has_text(self, side: Side, medium: Medium) -> bool:
+        """Return True if a document may have a text that can be compared."""
+        if medium in _READ_AS_TEXT:
+            return True
+        return medium in _MAY_HAVE_TEXT and self._parts.may_have_text(side.source.essence)
 
     def _require_part(self, side: Side) -> None:
         """Raise PartNotFound or PartOutOfRange if a document has no such part."""
@@ -154,11 +178,21 @@ def _take_apart(citation: Pdi) -> tuple[str, Pdi]:
     return citation.citation.origin, citation.citation.cited
 
 
-def _name_passage(cited: Pdi, inner: CitationReport | None) -> Identifier:
-    """Return the part that is compared: of an inner citation, the passage that it names."""
+def _choose_passage(
+    cited: Identifier, inner: CitationReport | None, steps: tuple[Step | None, ...]
+) -> tuple[Identifier, Step | None]:
+    """Return the part that is compared, with the step to its document.
+
+    Of an inner citation, it is the passage that it names. If no part of the document is that
+    passage, it is what is quoted there.
+    """
     if inner is None:
-        return cited
-    return inner.part if inner.part is not None and inner.likeness is None else cited.whole
+        return cited, steps[0]
+    if inner.part is not None and inner.likeness is None:
+        return inner.part, steps[0]
+    if inner.part is None and inner.verdict.is_quotation:
+        return _choose_passage(inner.cited, inner.inner, steps[1:])
+    return cited.whole, steps[0]
 
 
 def _is_stronger(one: Verdict, other: Verdict) -> bool:

@@ -37,13 +37,15 @@ Address = Callable[[Identifier], str]
 
 
 def find_passage(report: CitationReport) -> Identifier:
-    """Return the part that is quoted: the passage, or the cited part that is embedded there.
+    """Return the part that is quoted: the passage, or the cited part that is embedded there. If no
+    part of the document is the passage, it is the document.
 
     Raises CitationNotFound or CitationUnverifiable if there is none.
     """
     require_quotation(report)
-    embedded = report.verdict is Verdict.TRANSCLUDED or report.part is None
-    named: Identifier | None = report.cited if embedded else report.part
+    named: Identifier | None = report.part or report.citing
+    if report.verdict is Verdict.TRANSCLUDED:
+        named = report.cited
     while named is not None and named.is_citation:
         named = named.cited
     return named or report.citing

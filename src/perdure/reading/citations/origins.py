@@ -14,22 +14,31 @@ defined" (draft-mallery-urn-pdi-00 section 3.5.2):
 # ruling: citation-origin
 
 How it works: `read_origin` reads the position of a citation into a value. `require_place` decides
-whether a document has such a place, or the comparison does.
+whether a document has such a place, or the comparison does. In the other direction, `locate_origin`
+returns the position of a passage of a text: in a page, a record of an archive or a cue of a film,
+it is where that begins. The text of an office document or a book is in all of its bytes, which
+begin at 0.
 """
 
 from __future__ import annotations
 
 import re
 from enum import Enum
+from fractions import Fraction
+from math import floor
 from typing import NamedTuple
 
 from perdure.errors import PartOutOfRange
 from perdure.errors.citing import PositionMalformed
-from perdure.extractors.port import Part, Source
-from perdure.extractors.text.characters import EXTRACTOR
-from perdure.parts import Selector
+from perdure.extractors.plain_text import PlainText, SlicedText, UnitText
+from perdure.extractors.port import Indexes, Part, Source, Span
+from perdure.extractors.text.characters import EXTRACTOR, find_characters
+from perdure.extractors.text.decoded import DecodedText
+from perdure.parts import CharRange, Media, Octets, Page, Selector
 from perdure.parts.port import covers_type
+from perdure.parts.selectors import Time
 from perdure.reading.extraction import PartExtraction
+from perdure.reading.text_places import count_canonical
 
 _NUMBER = re.compile("[0-9]{1,18}", re.ASCII)
 _POINT = re.compile(r"\(([0-9]{1,18}),([0-9]{1,18})(?:,([0-9]{1,18}))?\)", re.ASCII)
@@ -103,3 +112,53 @@ def require_place(
         raise PartOutOfRange(
             identifier=error.identifier, selector=f"origin {origin}", extent=error.extent
         ) from None
+
+
+class Stretch(NamedTuple):
+    """Positions [start, stop) of a document that a passage of its text takes."""
+
+    start: int
+    stop: int | None
+    """None for the end of the document."""
+
+
+def locate_origin(
+    source: Source, text: PlainText, start: int, stop: int, indexes: Indexes
+) -> Stretch | None:
+    """Return the positions of characters [start, stop) of the text of a document. The first is the
+    origin of a citation there. None if the document has no such characters.
+    """
+    if find_medium(source.essence) is Medium.TEXT:
+        part = find_source_characters(source, text, start, stop, indexes)
+        return None if part is None else Stretch(part.start, part.end)
+    passages = text.list_passages(start, stop)
+    return find_stretch(passages[0].selector) if passages else None
+
+
+def find_source_characters(
+    source: Source, text: PlainText, start: int, stop: int, indexes: Indexes
+) -> CharRange | None:
+    """Return the characters of the source of a text in which characters [start, stop) are written,
+    of mail and subtitles complete lines and cues. None if their place is unknown.
+    """
+    if isinstance(text, DecodedText):
+        return CharRange(count_canonical(text.text, start), count_canonical(text.text, stop))
+    stored: Span | None = None
+    if isinstance(text, SlicedText):
+        stored = text.find_span(start, stop)
+    elif isinstance(text, UnitText):
+        stored = text.find_stored(start, stop)
+    return None if stored is None else find_characters(source, stored, indexes)
+
+
+def find_stretch(selector: Selector | None) -> Stretch:
+    """Return the positions of a part that has a text: a page, bytes, or seconds."""
+    match selector:
+        case Page(number):
+            return Stretch(number, number + 1)
+        case Octets(start, end):
+            return Stretch(start, end)
+        case Media(time=Time(start=begin, end=end)):
+            last = None if end is None else floor(end) + 1
+            return Stretch(floor(begin or Fraction(0)), last)
+    return Stretch(0, None)

@@ -1,9 +1,11 @@
 """Elements and links at an origin: what refers to a cited part without containing it.
 
-How it works: in markup, the tag at the origin is read, or the one that ends there. An element that
-shows what its attribute names (`img src`, `iframe`, `xi:include`) transcludes the cited part if the
-attribute is exactly its identifier, with version. Any other attribute, and an identifier written in
-the text, is a reference. An address counts as the identifier in it (`perdure.ids.urls`).
+How it works: of a document that is not written in characters (a PDF, a book, an archive), the links
+that it declares are listed with their places (`perdure.reading.links`). In markup, the tag at the
+origin is read, or the one that ends there. An element that shows what its attribute names (`img
+src`, `iframe`, `xi:include`) transcludes the cited part if the attribute is exactly its identifier,
+with version. Any other attribute, and an identifier written in the text, is a reference. An address
+counts as the identifier in it (`perdure.ids.urls`).
 
 If nothing at the origin refers to the part, the tags in which its series is written are searched,
 up to a limit, and the nearest that does is elsewhere.
@@ -26,10 +28,12 @@ from perdure.extractors.text.coding import find_coding
 from perdure.extractors.text.index import Unit, open_index
 from perdure.ids import Identifier
 from perdure.model.verdicts import Comparison, Excerpt, Verdict
+from perdure.parts import Page, Selector
 from perdure.parts.port import MARKUP, SGML, XML, covers_type
 from perdure.reading.citations.origins import Medium, Origin
 from perdure.reading.citations.sides import Finding
 from perdure.reading.extraction import PartExtraction
+from perdure.reading.links.declared import is_written, list_links
 from perdure.reading.links.written import read_address
 
 _SHOWING = {
@@ -63,20 +67,44 @@ def find_reference(
     Raises the errors of reading the markup.
     """
     if origin.medium is not Medium.TEXT:
-        return None
+        return _find_listed(parts, source, origin, cited)
     index = open_index(source, find_coding(source), parts.indexes)
     if origin.number > index.count_units(Unit.CANONICAL):
         return None
     byte = index.find_place(Unit.CANONICAL, origin.number).byte
+    element: Finding | None = None
+    if any(covers_type(kind, source.essence) for kind in (*MARKUP, *SGML, *XML)):
+        markup = Markup(source, "text", parts.indexes)
+        if markup.rule is not TEXT and markup.encoding.width == 1:
+            element = _find_element(parts, markup, origin, byte, cited)
+    if element is not None and element.verdict is Verdict.TRANSCLUDED:
+        return element
     written = _find_written(source, byte, cited)
     if written is not None:
         return _tell(parts, source, Verdict.REFERENCED, written)
-    if not any(covers_type(kind, source.essence) for kind in (*MARKUP, *SGML, *XML)):
+    if not is_written(source.essence):
+        return _find_listed(parts, source, origin, cited)
+    return element
+
+
+def _find_listed(
+    parts: PartExtraction, source: Source, origin: Origin, cited: Identifier
+) -> Finding | None:
+    """Return the declared link to a cited part at an origin, or the nearest one elsewhere."""
+    origins = {
+        link.origin
+        for link in list_links(parts, source)
+        if link.origin is not None and _names(link.target, cited)
+    }
+    if not origins:
         return None
-    markup = Markup(source, "text", parts.indexes)
-    if markup.rule is TEXT or markup.encoding.width > 1:
-        return None
-    return _find_element(parts, markup, origin, byte, cited)
+    there = min(origins, key=lambda one: (abs(one - origin.number), one))
+    page: Selector | None = Page(there) if origin.medium is Medium.PAGES else None
+    if there == origin.number:
+        comparison = Comparison(verdict=Verdict.REFERENCED)
+        return Finding(comparison=comparison, unit="character", part=page)
+    moved = Comparison(verdict=Verdict.ELSEWHERE, likeness=Verdict.REFERENCED)
+    return Finding(comparison=moved, unit="character", part=page, moved=origin.spell_moved(there))
 
 
 def _find_element(

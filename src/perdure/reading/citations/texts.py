@@ -1,12 +1,14 @@
-"""The text at an origin, in plain text, markup and PDF.
+"""The text at an origin, in every document that has a text.
 
 How it works: the same number of characters is cut out of the citing document, at the origin, as the
 cited part has. If both are equal, the verdict is `verbatim`, for the price of two parts. Otherwise
 the plain texts of both documents are compared (`perdure.extractors.plain_text`,
 `perdure.policy.quotations`): markup without its tags, pages without their lines. An origin in
-markup is a character of the source; the text content from there on is compared.
+markup is a character of the source; the text content from there on is compared. In an archive, a
+film or a book, the passage is in the record, the cue or the document at the origin.
 
-What must stay true: a part of the result contains the passage that was compared.
+What must stay true: a part of the result contains the passage that was compared; if no single part
+does, the complete document does, and there is no part.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterable
+from fractions import Fraction
 from typing import NamedTuple
 
 import msgspec
@@ -23,14 +26,22 @@ from perdure.errors.limits import PlainTextTooLong
 from perdure.errors.root import count_things
 from perdure.extractors.plain_text import LARGEST, PlainText, SlicedText, UnitText
 from perdure.extractors.port import Part, Source, Span, iterate_body
-from perdure.extractors.text.characters import find_characters
 from perdure.extractors.text.coding import find_coding, find_part_codec
 from perdure.extractors.text.decoded import DecodedText
 from perdure.extractors.text.index import TextIndex, Unit, open_index
 from perdure.model.verdicts import Comparison, Excerpt, Verdict
-from perdure.parts import ByteRange, CharRange, Page, Selector
+from perdure.parts import ByteRange, CharRange, Instant, Page, Selector
 from perdure.policy.quotations.passages import compare_passages
-from perdure.reading.citations.origins import TABLES, Medium, Origin, find_medium, require_place
+from perdure.reading.citations.origins import (
+    TABLES,
+    Medium,
+    Origin,
+    find_medium,
+    find_source_characters,
+    find_stretch,
+    locate_origin,
+    require_place,
+)
 from perdure.reading.citations.sides import Finding, Side, blame
 from perdure.reading.extraction import PartExtraction
 from perdure.reading.text_places import select_range
@@ -205,6 +216,9 @@ def _find_place(parts: PartExtraction, source: Source, text: PlainText, origin: 
         if passage is None:  # a page without text
             return _Place(len(text.text), len(text.text) + 1)
         return _Place(passage.start, passage.stop)
+    if origin.medium is not Medium.TEXT:
+        _require_within(parts, source, origin)
+        return _find_passage(text, origin)
     if isinstance(text, DecodedText):
         place = _count_stored(text.text, origin.number)
     else:
@@ -214,6 +228,30 @@ def _find_place(parts: PartExtraction, source: Source, text: PlainText, origin: 
             return _find_unit(text, source, byte)
         place = _find_byte(text, byte)
     return _Place(place, place + 1)
+
+
+def _require_within(parts: PartExtraction, source: Source, origin: Origin) -> None:
+    """Raise PartOutOfRange if a document ends before an origin."""
+    if origin.medium is not Medium.BYTES:
+        require_place(parts, source, origin, Instant(Fraction(origin.number)))
+    elif origin.number > source.length:
+        raise PartOutOfRange(
+            identifier=source.name,
+            selector=f"origin {origin}",
+            extent=count_things(source.length, "byte"),
+        )
+
+
+def _find_passage(text: PlainText, origin: Origin) -> _Place:
+    """Return the places of the part of a document that contains an origin, or comes after it."""
+    length = len(text.text)
+    for passage in text.list_passages(0, length, finest=True) if length else ():
+        stretch = find_stretch(passage.selector)
+        if passage.selector is None and origin.number:
+            break
+        if stretch.stop is None or origin.number < stretch.stop:
+            return _Place(passage.start, passage.stop)
+    return _Place(length, length + 1)
 
 
 def _count_stored(text: str, canonical: int) -> int:
@@ -234,12 +272,10 @@ def _find_unit(text: PlainText, source: Source, byte: int) -> _Place:
     stored = _find_stored(text, unit.start, unit.start + 1) if unit is not None else None
     if unit is None or stored is None:
         return _Place(len(text.text), len(text.text) + 1)
-    if stored.start >= byte:
-        return _Place(unit.start, unit.start + 1)
     first = text.list_passages(unit.start, unit.stop, finest=True)[0]
     written = source.read_bytes(stored.start, stored.stop).rstrip(b"\r\n")
     if written == text.text[first.start : first.stop].encode("ascii", "replace"):
-        place = min(first.start + byte - stored.start, first.stop)
+        place = min(first.start + max(byte - stored.start, 0), first.stop)
         return _Place(place, place + 1)
     return _Place(first.start, first.stop)
 
@@ -271,8 +307,8 @@ def _describe(
     extent = part.end - part.start if isinstance(part, CharRange) else stop - start
     moved: str | None = None
     if comparison.verdict is Verdict.ELSEWHERE:
-        number = part.start if isinstance(part, CharRange) else _read_page(part)
-        moved = origin.spell_moved(number)
+        there = locate_origin(source, text, start, stop, parts.indexes)
+        moved = None if there is None else origin.spell_moved(there.start)
     return Finding(
         comparison=comparison,
         unit="character",
@@ -293,22 +329,19 @@ def _select(
 ) -> Selector | None:
     """Return the part of the citing document that contains a range of its text.
 
-    It is None if only the complete document does, because its format has no parts.
+    It is None if only the complete document does: its format has no parts, or the passage goes from
+    one to the next.
     """
-    stored = _find_stored(text, start, stop)
-    if stored is not None and find_medium(source.essence) is Medium.TEXT:
-        return find_characters(source, stored, parts.indexes)
-    part = select_range(parts, source, text, start, stop, has_own_parts=True)
-    return text.list_passages(start, stop)[0].selector if part is None else part
+    if find_medium(source.essence) is Medium.TEXT:
+        part = find_source_characters(source, text, start, stop, parts.indexes)
+        if part is not None:
+            return part
+    return select_range(parts, source, text, start, stop, has_own_parts=True)
 
 
 def _find_stored(text: PlainText, start: int, stop: int) -> Span | None:
     """Return the stored bytes of the units of a range, or None if the text has no such units."""
     return text.find_stored(start, stop) if isinstance(text, UnitText) else None
-
-
-def _read_page(part: Selector | None) -> int:
-    return part.number if isinstance(part, Page) else 0
 
 
 def _make_excerpt(text: str, before: str = "", after: str = "") -> Excerpt:

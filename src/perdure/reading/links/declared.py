@@ -3,8 +3,8 @@
 How it works: a text is read as it is stored, in UTF-8, so that the position of a link is one in
 the source. Markup, Markdown and other texts differ only in what is around an identifier. A PDF, an
 office document, a book and an archive of pages have links that are not in their text, which a
-confined process lists, those of a PDF with their pages. Of every other format, the plain text is
-searched; its links have no position.
+confined process lists with their pages or records. Of every other format, the plain text is
+searched, and the position of a link is that of the passage which contains it.
 
 What must stay true: a document has at most `MOST_LINKS` links. It is never changed, and nothing is
 fetched. A position is an origin of a citation (ruling: citation-origin), or None.
@@ -27,7 +27,7 @@ from perdure.extractors.plain_text import LARGEST
 from perdure.extractors.port import Source, Span
 from perdure.extractors.text.coding import find_coding
 from perdure.ids import Identifier
-from perdure.reading.citations.origins import Medium, find_medium
+from perdure.reading.citations.origins import Medium, find_medium, locate_origin
 from perdure.reading.extraction import PartExtraction
 from perdure.reading.links.markup import find_marked
 from perdure.reading.links.written import LONGEST, find_written, read_address
@@ -49,9 +49,9 @@ class DeclaredLink(NamedTuple):
     `text`."""
     target: Identifier
     origin: int | None
-    """The character of the canonical source, or the page, at which it is."""
+    """The position at which it is: a character of the canonical source, a page, a byte."""
     extent: int
-    """The number of characters; 0 if they are not counted."""
+    """The number of positions; 0 if they are not counted."""
 
 
 def list_links(
@@ -68,7 +68,7 @@ def _find_links(
     parts: PartExtraction, source: Source, bases: tuple[str, ...]
 ) -> Iterator[DeclaredLink]:
     medium = find_medium(source.essence)
-    if medium is Medium.TEXT and source.essence not in _CODED:
+    if is_written(source.essence):
         rule = choose_rule(source.essence)
         if rule is not NO_MARKUP:
             data = _read_complete(source)
@@ -84,12 +84,17 @@ def _find_links(
     for link in parts.list_links(source):
         target = read_address(link.address, bases)
         if target is not None:
-            yield DeclaredLink(link.how, target, link.page, 0)
-    yield from _find_in_text(parts, source, bases, has_pages=medium is Medium.PAGES)
+            yield DeclaredLink(link.how, target, link.place, 0)
+    yield from _find_in_text(parts, source, bases)
+
+
+def is_written(essence: str) -> bool:
+    """Return True if the links of a media type are read in the characters of its source."""
+    return find_medium(essence) is Medium.TEXT and essence not in _CODED
 
 
 def _find_in_text(
-    parts: PartExtraction, source: Source, bases: tuple[str, ...], *, has_pages: bool
+    parts: PartExtraction, source: Source, bases: tuple[str, ...]
 ) -> Iterator[DeclaredLink]:
     """Yield the identifiers in the plain text of a document."""
     try:
@@ -99,13 +104,15 @@ def _find_in_text(
     if plain is None:
         return
     data = plain.text.encode("utf-8", "replace")
+    counted = at = 0
     for found in find_written(data, bases):
-        page = None
-        if has_pages:
-            at = len(data[: found.start].decode("utf-8", "replace"))
-            passages = plain.list_passages(at, at + 1)
-            page = getattr(passages[0].selector, "number", None) if passages else None
-        yield DeclaredLink("text", found.identifier, page, 0)
+        at += len(data[counted : found.start].decode("utf-8", "replace"))
+        counted = found.start
+        length = len(data[found.start : found.stop].decode("utf-8", "replace"))
+        place = locate_origin(source, plain, at, at + length, parts.indexes)
+        origin = None if place is None else place.start
+        extent = place.stop - place.start if place is not None and place.stop is not None else 0
+        yield DeclaredLink("text", found.identifier, origin, extent)
 
 
 # texts

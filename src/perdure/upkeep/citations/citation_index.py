@@ -88,7 +88,9 @@ class RowFilter(NamedTuple):
 class CitationIndex(DocumentIndex):
     """The index of one registry. For one thread."""
 
-    format = 3  # 1 without the links of packages and archives, 2 without those of captures
+    format = (
+        4  # 1 without the links of packages and archives, 2 of captures, 3 without places there
+    )
     schema = (
         DOCUMENTS
         + """

@@ -17,7 +17,7 @@ from perdure.extractors.text.characters import find_characters
 from perdure.ids import Identifier, parse
 from perdure.ids.name_set import NameSet, make_set
 from perdure.model.queries import Fetch
-from perdure.parts import CharRange, Page, Selector, select_part
+from perdure.parts import ByteRange, CharRange, Page, Selector, select_part
 from perdure.policy.part_relations import relate_parts
 from perdure.policy.reading_rights import PartRelation
 from perdure.reading.citations.origins import Medium, find_medium
@@ -209,13 +209,18 @@ class CitingPart:
 
 
 def _find_places(registry: Registry, subject: CitationSubject) -> Span | None:
-    """Return the origins that are in a part: characters of the canonical source, or a page."""
+    """Return the origins that are in a part: characters of the canonical source, a page, bytes."""
     selector, source = subject.selector, subject.source
     if isinstance(selector, CharRange):
         return Span(selector.start, selector.end)
     if isinstance(selector, Page):
         return Span(selector.number, selector.number + 1)
-    if selector is None or source is None or find_medium(source.essence) is not Medium.TEXT:
+    if selector is None or source is None:
+        return None
+    medium = find_medium(source.essence)
+    if medium is Medium.BYTES and isinstance(selector, ByteRange):
+        return Span(selector.start, selector.end)
+    if medium is not Medium.TEXT:
         return None
     slices = registry.parts.outline_part(source, selector).slices
     if not slices:

@@ -191,14 +191,13 @@ def _describe(subject: _Subject, found: FoundPassage) -> Quotation:
 
 def _name_citation(subject: _Subject, ours: str | None, found: FoundPassage) -> str | None:
     """Return the name of the citation of the older document by the later one, if it has one."""
-    if subject.name is None or ours is None or found.part is None:
+    if subject.name is None or subject.compared is None:
         return None
-    sides = [(str(subject.name), ours), (found.name, found.part)]
-    if not _is_older(subject, found):
-        sides.reverse()
-    (citing, place), (cited, part) = sides
-    origin = find_origin(place)
-    if origin is None:
+    citing, origin, cited, part = found.name, found.origin, str(subject.name), ours
+    if _is_older(subject, found):
+        citing, cited, part = cited, found.name, found.part
+        origin = subject.compared.find_origin(found.start, found.stop)
+    if origin is None or part is None:
         return None
     try:
         return str(require_citation(parse(f"{citing}@{origin}={cited}#{part}")))
@@ -212,10 +211,3 @@ def _is_older(subject: _Subject, found: FoundPassage) -> bool:
         return True
     ours = (subject.day, subject.name.key)
     return (found.day, parse(found.name).key) < ours  # keys of one day are in the order of naming
-
-
-def find_origin(part: str) -> str | None:
-    """Return the origin of a passage: its first character, or its page."""
-    scheme, _, places = part.partition("=")
-    first = places.partition(",")[0]
-    return first if scheme in ("char", "page") and first.isdigit() else None

@@ -71,6 +71,8 @@ class FoundPassage(NamedTuple):
     part: str | None
     """The part of the document that contains the passage, in the meaning that parts of its name
     have; None if it has no single part."""
+    origin: int | None
+    """The position of the passage in a citation by the document (ruling: citation-origin)."""
     words: int
     """Equal words, or characters of scripts without spaces."""
     day: str
@@ -184,6 +186,7 @@ def _compare_document(
                 their_start=their_start,
                 their_stop=their_stop,
                 part=theirs.find_part(parse(document.name), their_start, their_stop),
+                origin=theirs.find_origin(their_start, their_stop),
                 words=match.length,
                 day=document.day,
             )

@@ -19,7 +19,7 @@ from perdure.extractors.port import Indexes, Source
 from perdure.extractors.text.characters import find_characters
 from perdure.ids import Identifier, scheme_of
 from perdure.parts import CharRange, select_part
-from perdure.reading.citations.origins import Medium, find_medium
+from perdure.reading.citations.origins import Medium, find_medium, locate_origin
 from perdure.reading.extraction import PartExtraction
 from perdure.reading.media_places import write_place
 from perdure.reading.text_places import choose_passage
@@ -51,6 +51,9 @@ class ComparedText(Protocol):
         have (ruling: part-meaning); None if no single part does.
         """
 
+    def find_origin(self, start: int, stop: int) -> int | None:
+        """Return the position of them in a citation (ruling: citation-origin)."""
+
 
 class CompleteText(NamedTuple):
     """A text in memory."""
@@ -74,6 +77,10 @@ class CompleteText(NamedTuple):
         selector = choose_passage(self.plain, start, stop, has_own_parts=has_own_parts)
         return None if selector is None else write_place(selector, has_own_parts=has_own_parts)
 
+    def find_origin(self, start: int, stop: int) -> int | None:
+        place = locate_origin(self.source, self.plain, start, stop, self.indexes)
+        return None if place is None else place.start
+
 
 class StoredText(NamedTuple):
     """A text that is read in stretches."""
@@ -94,6 +101,10 @@ class StoredText(NamedTuple):
             span = self.stored.find_span(start, stop)
             return str(find_characters(self.source, span, self.indexes))
         return str(self.stored.select_part(start, stop))
+
+    def find_origin(self, start: int, stop: int) -> int | None:
+        span = self.stored.find_span(start, stop)
+        return find_characters(self.source, span, self.indexes).start
 
 
 def _is_canonical(name: Identifier, source: Source) -> bool:
