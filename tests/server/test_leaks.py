@@ -42,6 +42,7 @@ ARCHIVE = "archive.example.org"
 HOST = "http://a.example/"
 CAPTURE = f"{HOST}{MARKER}/x.html"
 ALIAS = "hdl:1839/other"
+OPEN_PART = "char=0,13"
 
 
 def make_document(site: Deployment, other_name: str = MARKER) -> str:
@@ -92,7 +93,7 @@ def open_part(site: Deployment) -> str:
     """A closed document with an open part, which does not say the marker."""
     name = close_whole(site)
     site.do(
-        Restrict(rule=ReadingRule(about=f"{name}#char=0,13", access=Access.OPEN)),
+        Restrict(rule=ReadingRule(about=f"{name}#{OPEN_PART}", access=Access.OPEN)),
     )
     return name
 
@@ -145,6 +146,7 @@ def list_words(site: Deployment, name: str, said_of_it: str = MARKER) -> dict[st
         "whole": whole,
         "name": name,
         "part": "char=0,20",
+        "open_part": OPEN_PART,
         "handle": HANDLE,
         "alias": ALIAS,
         "location": LOCATION,

@@ -44,17 +44,18 @@ _SELECTOR = "text"
 """The name of the request in errors about parts."""
 
 
-def choose_text(resolved: Resolved) -> Fetch | Gone:
+def choose_text(resolved: Resolved, *, whole: bool = False) -> Fetch | Gone:
     """Return the bytes whose text is requested: of several formats, the one that is closest to a
     text; or the tombstone.
 
+    With `whole`, the reader must have the right to all of them, not only to the requested part.
     Raises TextElsewhere if they are not held here, VersionNotSaid for a part of several versions,
     and what `Resolved.choose` raises.
     """
-    step = resolved.choose(accept=_TEXT_FIRST)
+    step = resolved.choose(accept=_TEXT_FIRST, whole=whole)
     if isinstance(step, Fetch | Gone):
         return step
-    if isinstance(step, Choices) and resolved.inside is not None and step.fetches:
+    if isinstance(step, Choices) and resolved.inside is not None and not whole and step.fetches:
         versions = tuple(str(one.identifier) for one in step.fetches)
         raise VersionNotSaid(identifier=str(resolved.whole), versions=versions)
     raise TextElsewhere(selector=_SELECTOR)

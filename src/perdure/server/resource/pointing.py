@@ -7,8 +7,9 @@ server answers with the part that contains it: `?point=<start>,<stop>` for chara
 `page=…` or `rows=…` for all others (`perdure.reading.media_places`). The page of a part shows the
 part marked.
 
-What must stay true: the text of a document is shown only to readers who may have its bytes; a part
-never stands for less than what was selected; a part that does not exist gets no name.
+What must stay true: the text of a document, what is around a passage in it, and the digest of a
+part are shown only to readers who may have all of its bytes, also if a part was named; a part never
+stands for less than what was selected; a part that does not exist gets no name.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ async def name_place(
     """
     if place.kind in ("text", "tag"):
         return await _name_passage(service, request, resolved, place)
-    step = resolved.choose(accept=MEDIA_FIRST)
+    step = resolved.choose(accept=MEDIA_FIRST, whole=True)
     if isinstance(step, Gone):
         return problems.answer_problem(problems.make_gone_problem(step), request)
     asked = f"{place.kind}={','.join(map(str, place.numbers))}"
@@ -128,7 +129,7 @@ async def _name_passage(
     end, PartNotSupported if no single part contains it, PartNotFound if the place of the element is
     unknown, and what `choose_text` raises.
     """
-    step = choose_text(resolved)
+    step = choose_text(resolved, whole=True)
     if isinstance(step, Gone):
         return problems.answer_problem(problems.make_gone_problem(step), request)
     source = service.registry.documents.open_source(step.identifier, step.representation)
