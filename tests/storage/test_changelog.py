@@ -13,7 +13,7 @@ from tests.conftest import TODAY, Desk, text
 
 from perdure.errors import Corrupt
 from perdure.model.changes import ChangeMark
-from perdure.storage.sqlite.changelog import ChangeRow, pack_leaf, pack_row, unpack_row
+from perdure.storage.sqlite.change_rows import ChangeRow, pack_leaf, pack_row, unpack_row
 from perdure.storage.sqlite.opening import FILE
 from perdure.storage.sqlite.records import SqliteRecords
 

@@ -25,7 +25,8 @@ from perdure.model.records import Record
 from perdure.storage.lost_numbers import find_highest_serials
 from perdure.storage.ports import SalvagedRecord
 from perdure.storage.sqlite import rules
-from perdure.storage.sqlite.changelog import FULL_EVERY, read_changes, unpack_row
+from perdure.storage.sqlite.change_rows import unpack_row
+from perdure.storage.sqlite.changelog import FULL_EVERY, read_changes
 from perdure.storage.sqlite.decoding import (
     decode_record,
     decode_rule,
