@@ -13,7 +13,8 @@ from warcio.archiveiterator import ArchiveIterator
 from warcio.exceptions import ArchiveLoadFailed
 
 from perdure.archives.checking import check_file
-from perdure.archives.files.blanking import RecordNotBlankable, plan_blanking, write_blanking
+from perdure.archives.files.blank_members import RecordNotBlankable
+from perdure.archives.files.blanking import plan_blanking, write_blanking
 from perdure.archives.files.scanning import ArchivePlace
 from perdure.archives.index.sqlite_index import ArchiveFile
 from perdure.archives.library import Library

@@ -33,7 +33,7 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from perdure.archives.files.blank_frames import encode_frame, list_beginnings
-from perdure.archives.files.blanking import RecordNotBlankable, encode_member
+from perdure.archives.files.blank_members import RecordNotBlankable, encode_member
 from perdure.archives.files.windows import Window, open_member, read_pieces
 from perdure.archives.index import ranges
 from perdure.archives.opening import open_capture

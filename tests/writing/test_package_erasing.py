@@ -38,7 +38,7 @@ from tests.writing.test_capture_erasing import (
 )
 from tests.writing.test_withdrawing import is_on_disk
 
-from perdure.archives.files.package_mending import deflate_to_length
+from perdure.archives.files.exact_deflate import deflate_to_length
 from perdure.archives.files.scanning import ArchivePlace, scan_file
 from perdure.archives.index.cdxj import format_exchanged_line
 from perdure.archives.port import Capture

@@ -28,12 +28,8 @@ import msgspec
 from perdure.archives import derivatives
 from perdure.archives.digests import compare_digests
 from perdure.archives.files import heads
-from perdure.archives.files.blanking import (
-    RecordNotBlankable,
-    plan_blanking,
-    write_at,
-    write_blanking,
-)
+from perdure.archives.files.blank_members import RecordNotBlankable
+from perdure.archives.files.blanking import plan_blanking, write_at, write_blanking
 from perdure.archives.files.package_mending import PackageMending, plan_mending
 from perdure.archives.files.windows import find_first_frame
 from perdure.archives.index import ranges

@@ -21,7 +21,6 @@ import base64
 import hashlib
 import os
 import re
-import zlib
 from collections.abc import Callable, Iterator
 from itertools import chain
 from pathlib import Path
@@ -31,6 +30,12 @@ import msgspec
 from perdure.archives.digests import ALGORITHMS, algorithm_of
 from perdure.archives.files import heads
 from perdure.archives.files.blank_frames import encode_frame, list_beginnings
+from perdure.archives.files.blank_members import (
+    PIECE,
+    RecordNotBlankable,
+    encode_member,
+    list_zeros,
+)
 from perdure.archives.files.records import WarcRecord
 from perdure.archives.files.scanning import ArchivePlace
 from perdure.archives.files.windows import (
@@ -44,14 +49,7 @@ from perdure.archives.files.windows import (
 )
 from perdure.archives.port import CaptureBlanking
 from perdure.errors import Corrupt
-from perdure.errors.root import count_things
 
-_PIECE = 1 << 20
-_ZEROS = bytes(_PIECE)
-_STORED = 65535
-"""Most bytes of a stored block (RFC 1951 section 3.2.4)."""
-_EMPTY_BLOCK = b"\x00\x00\x00\xff\xff"
-_LEVEL = 9
 _MOST_TAIL = 16
 _STATUS = re.compile(rb"HTTP/\d(?:\.\d)? {1,8}\d{3}(?!\d)")
 _METHOD = re.compile(rb"([A-Za-z]{1,20}) ")
@@ -82,10 +80,6 @@ _STANDARD = frozenset(
     )
 )
 """The fields of ISO 28500:2017 section 5, without the digests."""
-
-
-class RecordNotBlankable(ValueError):
-    """A record that cannot be overwritten at the same length. The text says why."""
 
 
 def plan_blanking(
@@ -156,7 +150,7 @@ def _measure_record(
         return extent, b""
     member = GzipMember(window, offset)
     total, tail = 0, b""
-    while piece := member.read(_PIECE):
+    while piece := member.read(PIECE):
         total += len(piece)
         tail = (tail + piece)[-_MOST_TAIL:]
     after = total - extent
@@ -217,14 +211,9 @@ class BlankBlock:
         found = hashlib.new(algorithm, usedforsecurity=False)
         if not is_payload:
             found.update(self._left)
-        for piece in _zeros(self.zeros):
+        for piece in list_zeros(self.zeros):
             found.update(piece)
         return found.digest()
-
-
-def _zeros(count: int) -> Iterator[bytes]:
-    for start in range(0, count, _PIECE):
-        yield _ZEROS[: count - start]
 
 
 def _blank_head(text: bytes, block: BlankBlock) -> bytes:
@@ -326,7 +315,7 @@ def _encode_blanking(blanking: CaptureBlanking) -> Iterator[bytes]:
         return frame
     if blanking.codec:
         return encode_member(blanking.head, blanking.zeros, blanking.tail, blanking.length)
-    return chain((blanking.head,), _zeros(blanking.zeros))
+    return chain((blanking.head,), list_zeros(blanking.zeros))
 
 
 def _check_fit(blanking: CaptureBlanking, window: Window) -> CaptureBlanking:
@@ -354,68 +343,3 @@ def _drop_digests(head: bytes) -> bytes:
     lines = _ONE_LINE.findall(head[:end])
     kept = (one for one in lines if one.partition(b":")[0].strip().lower() not in _DIGESTS)
     return b"".join(kept) + head[end:]
-
-
-def encode_member(head: bytes, zeros: int, tail: bytes, length: int) -> Iterator[bytes]:
-    """Yield a gzip member of `length` bytes (RFC 1952) that inflates to head, zeros and tail.
-
-    Raises RecordNotBlankable, before anything is yielded, if no such member is known.
-    """
-    end = _deflate((tail,), zlib.Z_FINISH)
-    fixed = 10 + len(end) + 8
-    stored = 0
-    begin = _deflate(chain((head,), _zeros(zeros)), zlib.Z_FULL_FLUSH)
-    room = length - fixed - len(begin)
-    if room > _SLACK:
-        stored = min(zeros, (room - _SLACK) * _STORED // (_STORED + len(_EMPTY_BLOCK)))
-        begin = _deflate(chain((head,), _zeros(zeros - stored)), zlib.Z_FULL_FLUSH)
-    blocks = -(-stored // _STORED)
-    room = length - fixed - len(begin) - stored - blocks * len(_EMPTY_BLOCK)
-    if room < 0:
-        raise RecordNotBlankable(f"{count_things(-room, 'byte')} too long")
-    empty, comment = divmod(room, len(_EMPTY_BLOCK))
-    return chain(
-        _gzip_head(comment),
-        (begin,),
-        _store_zeros(stored),
-        _repeat(_EMPTY_BLOCK, empty),
-        (end, _gzip_end(head, zeros, tail)),
-    )
-
-
-_SLACK = 32
-"""Bytes by which fewer zeros may deflate to more than more zeros do."""
-
-
-def _deflate(pieces: Iterator[bytes] | tuple[bytes, ...], mode: int) -> bytes:
-    packing = zlib.compressobj(_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
-    return b"".join(map(packing.compress, pieces)) + packing.flush(mode)
-
-
-def _gzip_head(comment: int) -> Iterator[bytes]:
-    """Yield the head of a member; `comment`: its bytes, with the zero byte that ends it."""
-    yield b"\x1f\x8b\x08" + (b"\x10" if comment else b"\0") + bytes(4) + b"\x02\xff"
-    if comment:
-        yield b" " * (comment - 1) + b"\0"
-
-
-def _store_zeros(count: int) -> Iterator[bytes]:
-    for start in range(0, count, _STORED):
-        size = min(_STORED, count - start)
-        yield b"\0" + size.to_bytes(2, "little") + (size ^ 0xFFFF).to_bytes(2, "little")
-        yield _ZEROS[:size]
-
-
-def _repeat(text: bytes, count: int) -> Iterator[bytes]:
-    most = _PIECE // len(text)
-    for start in range(0, count, most):
-        yield text * min(most, count - start)
-
-
-def _gzip_end(head: bytes, zeros: int, tail: bytes) -> bytes:
-    sum = zlib.crc32(head)
-    for piece in _zeros(zeros):
-        sum = zlib.crc32(piece, sum)
-    sum = zlib.crc32(tail, sum)
-    total = (len(head) + zeros + len(tail)) & 0xFFFFFFFF
-    return sum.to_bytes(4, "little") + total.to_bytes(4, "little")

@@ -21,38 +21,34 @@ because it is made before anything of it is written, and kept until all of it is
 from __future__ import annotations
 
 import hashlib
-import re
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from itertools import product
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import msgspec
 
-from perdure.archives.files import heads, wacz
-from perdure.archives.files.blanking import BlankBlock, encode_member, hyphenate, renew_digest
-from perdure.archives.files.blanking import RecordNotBlankable as NotBlankable
+from perdure.archives.files import wacz
+from perdure.archives.files.exact_deflate import FEW, deflate_to_length
+from perdure.archives.files.package_indexes import (
+    LARGEST,
+    ErasedRecord,
+    PackageFile,
+    blank_blocks,
+    blank_lines,
+    blank_pages,
+)
 from perdure.archives.port import CaptureBlanking
 
 _PACKAGE, _DIGEST = "datapackage.json", "datapackage-digest.json"
-_LARGEST = 256 << 20
 _CENTRAL, _CENTRAL_CRC = 46, 16
 _LOCAL_CRC = 14
 _DESCRIPTOR = b"PK\x07\x08"
 _HAS_DESCRIPTOR = 8
-_EMPTY_BLOCK = b"\x00\x00\x00\xff\xff"
-_BLOCK_BITS = 10
-_FOUR_BLOCKS = sum(2 << _BLOCK_BITS * place for place in range(4)).to_bytes(5, "little")
-"""Four empty blocks of fixed codes: each has type 1 and the end of a block, seven zeros."""
-_STRATEGIES = (zlib.Z_DEFAULT_STRATEGY, zlib.Z_FIXED, zlib.Z_HUFFMAN_ONLY)
-_FEW = 1 << 20
 _ATTEMPTS, _MORE_ATTEMPTS = 64, 2048
 """For long indexes and short ones: of 600 digests, 2 needed more than 128 attempts."""
 _SIGNED = "its package was signed: the signature is removed"
-_DIGEST_NAMES = ("digest", "recordDigest")
-_REQUEST_KEY = re.compile(rb"(__wb_method=[a-z]+&)([^ ]*)")
 
 
 class PackagePatch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -72,32 +68,6 @@ class PackageMending(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     patches: tuple[PackagePatch, ...]
     unreached: tuple[str, ...] = ()
     """Places that it cannot reach, and other things that it removes."""
-
-
-class _Member:
-    """A file in the package."""
-
-    def __init__(self, info: zipfile.ZipInfo, base: int, central: int) -> None:
-        self.info = info
-        self.name = info.filename
-        self.base = base
-        self.central = central
-        """Offset of its entry in the central directory."""
-
-
-class _ErasedRecord:
-    """A record that was erased, as an index of the package names it."""
-
-    def __init__(self, one: CaptureBlanking, member: _Member, stored: bytes) -> None:
-        end = heads.find_end_of_head(one.head)
-        fields = heads.parse_warc_fields(one.head[:end]) if one.head[:5] == b"WARC/" else []
-        self.uri = heads.strip_brackets(heads.find_value(fields, "WARC-Target-URI")) or (
-            one.head.partition(b" ")[0].decode("latin-1")  # the head of an ARC record
-        )
-        self.file = member.name.rpartition("/")[2]
-        self.offset = one.offset - member.base
-        self.block = BlankBlock(one.head[end:], one.zeros)
-        self.stored = stored
 
 
 def plan_mending(path: Path, name: str, blankings: Iterable[CaptureBlanking]) -> PackageMending:
@@ -135,10 +105,10 @@ class _Mending:
         erased = [record for _, record in records]
         for name in self._members:
             if name.endswith((".cdx", ".cdxj")):
-                self._mend_listing(name, lambda text: _blank_lines(text, erased, renews=True))
+                self._mend_listing(name, lambda text: blank_lines(text, erased, renews=True))
             elif name.endswith(".jsonl"):
                 self._mend_listing(
-                    name, lambda text: _blank_pages(text, {one.uri for one in erased})
+                    name, lambda text: blank_pages(text, {one.uri for one in erased})
                 )
         self._mend_blocks(erased)
         if self._hashes:
@@ -150,7 +120,7 @@ class _Mending:
         if changed is not None and changed != text and not self._write_member(name, changed):
             self.unreached.append(f"{name} in its package says something of it")
 
-    def _mend_blocks(self, erased: list[_ErasedRecord]) -> None:
+    def _mend_blocks(self, erased: list[ErasedRecord]) -> None:
         """Mend the compressed indexes, and the digests of their blocks in other indexes.
 
         A digest may compress less well than the one before; then the blocks are written in another
@@ -159,10 +129,10 @@ class _Mending:
         packed = {one: self._read_listing(one) for one in self._members if one.endswith(".cdx.gz")}
         tables = {one: self._read_listing(one) for one in self._members if one.endswith(".idx")}
         size = sum(len(text or b"") for text in (packed | tables).values())
-        for attempt in range(_MORE_ATTEMPTS if size <= _FEW else _ATTEMPTS):
+        for attempt in range(_MORE_ATTEMPTS if size <= FEW else _ATTEMPTS):
             digests: dict[bytes, bytes] = {}
             made = {
-                name: _blank_blocks(text, erased, digests, attempt)
+                name: blank_blocks(text, erased, digests, attempt)
                 for name, text in packed.items()
                 if text is not None
             } | {
@@ -177,24 +147,24 @@ class _Mending:
                 return
         self.unreached.append("the index in its package has a digest of it")
 
-    def _find_records(self) -> Iterator[tuple[_Member, _ErasedRecord]]:
+    def _find_records(self) -> Iterator[tuple[PackageFile, ErasedRecord]]:
         for one in self._blankings:
             for member in self._members.values():
                 if member.base <= one.offset < member.base + member.info.compress_size:
                     self._file.seek(one.offset)
-                    yield member, _ErasedRecord(one, member, self._file.read(one.length))
+                    yield member, ErasedRecord(one, member, self._file.read(one.length))
 
     def _read_listing(self, name: str) -> bytes | None:
         """Return an index or a list of pages; None for all other files."""
         member = self._members[name]
         if not name.endswith((".cdx", ".cdxj", ".cdx.gz", ".idx", ".jsonl")):
             return None
-        if member.info.file_size > _LARGEST:
+        if member.info.file_size > LARGEST:
             self.unreached.append(f"{name} in its package is too large to be searched for it")
             return None
         return self._package.read(name)
 
-    def _note_archive(self, member: _Member) -> None:
+    def _note_archive(self, member: PackageFile) -> None:
         """Mend the CRC-32 of an archive file, which is stored."""
         sum = 0
         for piece in self._read_stored(member):
@@ -209,10 +179,10 @@ class _Mending:
 
         self._hashes[member.name] = hash_archive
 
-    def _read_stored(self, member: _Member) -> Iterator[bytes]:
+    def _read_stored(self, member: PackageFile) -> Iterator[bytes]:
         self._file.seek(member.base)
         left = member.info.compress_size
-        while left and (piece := self._file.read(min(left, _FEW))):
+        while left and (piece := self._file.read(min(left, FEW))):
             left -= len(piece)
             yield piece
 
@@ -236,7 +206,7 @@ class _Mending:
         ).hexdigest()
         return True
 
-    def _patch_sum(self, member: _Member, sum: int) -> None:
+    def _patch_sum(self, member: PackageFile, sum: int) -> None:
         data, info = sum.to_bytes(4, "little"), member.info
         self.patches.append(PackagePatch(member.central + _CENTRAL_CRC, data))
         if not info.flag_bits & _HAS_DESCRIPTOR:
@@ -305,7 +275,7 @@ class _Mending:
         return f"{algorithm if colon else ''}{colon}{hash_file(algorithm)}".encode()
 
 
-def _list_members(package: zipfile.ZipFile, file: BinaryIO) -> Iterator[_Member]:
+def _list_members(package: zipfile.ZipFile, file: BinaryIO) -> Iterator[PackageFile]:
     """Yield the files of a package, with the places of their entries in the central directory."""
     at: int = package.start_dir
     for info in package.infolist():  # in the order of the directory (APPNOTE.TXT 4.3.12)
@@ -314,208 +284,14 @@ def _list_members(package: zipfile.ZipFile, file: BinaryIO) -> Iterator[_Member]
         if len(entry) < _CENTRAL or entry[:4] != b"PK\x01\x02":
             raise zipfile.BadZipFile("its central directory cannot be read")
         if not info.is_dir():
-            yield _Member(info, wacz.find_beginning(file, info.header_offset), at)
+            yield PackageFile(info, wacz.find_beginning(file, info.header_offset), at)
         at += _CENTRAL + sum(
             int.from_bytes(entry[start : start + 2], "little") for start in (28, 30, 32)
         )
 
 
-def deflate_to_length(text: bytes, length: int) -> bytes | None:
-    """Return a deflate stream (RFC 1951) of exactly this length; None if none was found.
-
-    >>> zlib.decompress(deflate_to_length(b"a" * 99, 42), -zlib.MAX_WBITS) == b"a" * 99
-    True
-    """
-    tries = 64 if len(text) <= _FEW else 8
-    for cut, level in product(range(min(tries, len(text) + 1)), (9, 6)):
-        packing = zlib.compressobj(level, zlib.DEFLATED, -zlib.MAX_WBITS, 9)
-        begin = packing.compress(text[:cut]) + packing.flush(zlib.Z_FULL_FLUSH) if cut else b""
-        end = packing.compress(text[cut:]) + packing.flush()
-        padding = _pad_deflate(length - len(begin) - len(end))
-        if padding is not None:
-            return begin + padding + end
-    for cut, strategy, level in product(range(min(tries, len(text) + 1)), _STRATEGIES, (9, 6, 1)):
-        packing = zlib.compressobj(level, zlib.DEFLATED, -zlib.MAX_WBITS, 9, strategy)
-        begin = packing.compress(text[:cut]) + packing.flush(zlib.Z_BLOCK) if cut else b""
-        packed = begin + packing.compress(text[cut:]) + packing.flush()
-        shifted = _shift_deflate(packed, text, length)
-        if shifted is not None:
-            return shifted
-    return None
-
-
-def _shift_deflate(packed: bytes, text: bytes, length: int) -> bytes | None:
-    """Return a stream with empty blocks of fixed codes in front, or None if its length is another.
-
-    Such a block has ten bits, so four of them end at a byte, and fewer shift the bits of the stream
-    behind them. A block that is stored does not bear that: decompressing finds it.
-    """
-    bits = int.from_bytes(packed, "little")
-    for fewer in range(4):
-        groups, rest = divmod(length - len(packed) - fewer, len(_FOUR_BLOCKS))
-        if groups < 0 or rest > 1:
-            continue
-        front = int.from_bytes(_FOUR_BLOCKS, "little") & ((1 << _BLOCK_BITS * fewer) - 1)
-        room = length - groups * len(_FOUR_BLOCKS)
-        moved = bits << _BLOCK_BITS * fewer | front
-        if moved.bit_length() > 8 * room:
-            continue
-        stream = _FOUR_BLOCKS * groups + moved.to_bytes(room, "little")
-        if _unpacks_to(stream, text):
-            return stream
-    return None
-
-
-def _unpacks_to(stream: bytes, text: bytes) -> bool:
-    unpacking = zlib.decompressobj(-zlib.MAX_WBITS)
-    try:
-        return unpacking.decompress(stream) == text and unpacking.eof and not unpacking.unused_data
-    except zlib.error:
-        return False
-
-
-def _pad_deflate(room: int) -> bytes | None:
-    """Return empty blocks of this length, before a block that begins at a byte; None if none are.
-
-    An empty stored block has five bytes. After n blocks of fixed codes, with ten bits each, it
-    begins later, and so ends one, two or four bytes later.
-    """
-    for counts in ((), (1,), (2,), (3,), (1, 2)):
-        begin = b"".join(map(_delay_block, counts))
-        rest = room - len(begin)
-        if rest >= 0 and rest % len(_EMPTY_BLOCK) == 0:
-            return begin + _EMPTY_BLOCK * (rest // len(_EMPTY_BLOCK))
-    return None
-
-
-def _delay_block(count: int) -> bytes:
-    """Return some empty blocks of fixed codes, and an empty stored block."""
-    bits = sum(2 << (10 * number) for number in range(count))  # not the last, type 01, end of block
-    return bits.to_bytes((10 * count + 3 + 7) // 8, "little") + _EMPTY_BLOCK[1:]
-
-
 # What a package says about its records
 # -------------------------------------
-
-
-def _blank_lines(text: bytes, erased: list[_ErasedRecord], *, renews: bool) -> bytes:
-    """Return an index (CDX, CDXJ) with blank lines of erased records, in order.
-
-    `renews`: with the digests of the blank records, otherwise with hyphens.
-    """
-    lines = text.splitlines(keepends=True)
-    changed = [_blank_line(line, erased, renews=renews) for line in lines]
-    if changed == lines:
-        return text
-    keys = [line.split(b" ", 1)[0] for line in lines]
-    moved = any(one.split(b" ", 1)[0] != key for one, key in zip(changed, keys, strict=True))
-    return b"".join(sorted(changed) if moved else changed)
-
-
-def _blank_line(line: bytes, erased: list[_ErasedRecord], *, renews: bool) -> bytes:
-    head, brace, rest = line.partition(b"{")
-    if not brace:
-        return _blank_text_line(line, erased)
-    try:
-        held = msgspec.json.decode(brace + rest)
-    except msgspec.DecodeError:
-        return line
-    place = (str(held.get("filename", "")), str(held.get("offset", "")))
-    record = next((one for one in erased if (one.file, str(one.offset)) == place), None)
-    if record is None:
-        return line
-    for name in _DIGEST_NAMES:
-        rest = _replace_value(
-            rest,
-            name,
-            lambda value, name=name: _renew_value(value, name, record, renews=renews),  # type: ignore[misc]
-        )
-    rest = _replace_value(rest, "requestBody", hyphenate)
-    return _REQUEST_KEY.sub(lambda key: key[1] + b"-" * len(key[2]), head) + brace + rest
-
-
-def _renew_value(value: bytes, name: str, record: _ErasedRecord, *, renews: bool) -> bytes:
-    label, colon, digits = value.rpartition(b":")
-    if not renews:
-        return label + colon + b"-" * len(digits)
-    if name == "recordDigest":
-        renewed = hashlib.sha256(record.stored).hexdigest().encode()
-        return label + colon + (renewed if len(renewed) == len(digits) else b"-" * len(digits))
-    if not colon:  # SHA-1 without its name
-        return renew_digest(b"sha1:" + value, record.block, is_payload=True)[5:]
-    return renew_digest(value, record.block, is_payload=True)
-
-
-def _blank_text_line(line: bytes, erased: list[_ErasedRecord]) -> bytes:
-    """Blank a line of CDX with 9 to 12 fields: digest in the sixth, and the place at the end."""
-    words = line.rstrip(b"\r\n").split(b" ")
-    for one in erased:
-        place = [str(one.offset).encode(), one.file.encode()]
-        if len(words) > 8 and words[-2:] == place:
-            words[5] = hyphenate(words[5])
-            return b" ".join(words) + line[len(line.rstrip(b"\r\n")) :]
-    return line
-
-
-def _replace_value(text: bytes, name: str, change: Callable[[bytes], bytes]) -> bytes:
-    """Change the text of a member of an object, as JSON writes it."""
-    pattern = rb'("%b"\s*:\s*")((?:[^"\\]|\\.)*)(")' % name.encode()
-    return re.sub(pattern, lambda found: found[1] + change(found[2]) + found[3], text)
-
-
-def _blank_pages(text: bytes, uris: set[str]) -> bytes:
-    """Return a list of pages without the titles and texts of those with some URLs."""
-    lines = []
-    for line in text.splitlines(keepends=True):
-        try:
-            held = msgspec.json.decode(line)
-        except msgspec.DecodeError:
-            held = None
-        if isinstance(held, dict) and held.get("url") in uris:
-            for name in ("title", "text"):
-                line = _replace_value(line, name, lambda value: b"-" * len(value))
-        lines.append(line)
-    return b"".join(lines)
-
-
-def _blank_blocks(
-    text: bytes, erased: list[_ErasedRecord], blocks: dict[bytes, bytes], attempt: int
-) -> bytes:
-    """Return a ZipNum index, whose gzip members keep their lengths. Notes their digests.
-
-    `attempt`: the time in the head of the members that change, which no reader looks at.
-    """
-    out, at = [], 0
-    while at < len(text):
-        inflate = zlib.decompressobj(31)
-        inner = inflate.decompress(text[at:], _LARGEST)
-        if not inflate.eof:
-            raise ValueError("a block of its index is damaged")
-        size = len(text) - at - len(inflate.unused_data)
-        packed = text[at : at + size]
-        out.append(_blank_block(packed, inner, erased, attempt))
-        if out[-1] != packed:
-            for name in ("sha256", "sha1", "md5"):
-                old, new = (
-                    hashlib.new(name, one, usedforsecurity=False) for one in (packed, out[-1])
-                )
-                blocks[old.hexdigest().encode()] = new.hexdigest().encode()
-        at += size
-    return b"".join(out)
-
-
-def _blank_block(packed: bytes, inner: bytes, erased: list[_ErasedRecord], attempt: int) -> bytes:
-    for renews in (True, False):
-        changed = _blank_lines(inner, erased, renews=renews)
-        if changed == inner:
-            return packed
-        try:
-            made = b"".join(encode_member(changed, 0, b"", len(packed)))
-        except NotBlankable:
-            continue
-        if len(made) == len(packed):
-            return made[:4] + attempt.to_bytes(4, "little") + made[8:]
-    raise ValueError("a block of its index cannot be written at the same length")
 
 
 def _replace_digests(text: bytes, blocks: dict[bytes, bytes]) -> bytes:
