@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from perdure.errors import Forbidden, Unauthenticated
 from perdure.server.common.target_kinds import TargetKind
 
 if TYPE_CHECKING:
@@ -36,8 +37,11 @@ TEXT: Schema = {"type": "string"}
 WORD: Schema = {"type": "string", "minLength": 1}
 """A query parameter without a value: `?info`, which equals `?info=`."""
 BARE: Schema = {"type": "string", "enum": [""]}
+ENTITY: Schema = {"type": "object", "additionalProperties": True}
 JSON = "application/json"
 ANYTHING = "*/*"
+REFUSED = (Unauthenticated, Forbidden)
+"""The problems of every request that needs a right."""
 _WRITING = frozenset(("PUT", "POST", "DELETE"))
 NAMES = "/{name}"
 """The pattern of identifiers."""
@@ -50,6 +54,9 @@ class Security(enum.StrEnum):
     SIGNATURE = "signature"
     BASIC = "basic"
     SESSION = "session"
+
+
+BY_TOKEN = (Security.BEARER, Security.SIGNATURE)
 
 
 class Parameter(msgspec.Struct, frozen=True, kw_only=True):
