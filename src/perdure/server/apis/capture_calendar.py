@@ -23,7 +23,7 @@ from typing import Any
 from perdure.archives.index.ranges import IndexRange, make_range
 from perdure.archives.port import Capture, Captures
 from perdure.server import pages
-from perdure.server.apis import memento
+from perdure.server.apis import memento, memento_addresses
 from perdure.server.common.answers import Answer, join_links
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
@@ -41,7 +41,7 @@ async def list_captures(service: Service, request: Request) -> Answer:
     """Answer `/timemap/…`: with a page, or with the forms of Memento. Raises NotCaptured."""
     if not request.target.text.startswith(_PAGE):
         return await memento.list_mementos(service, request)
-    return await show_year(service, request, memento.read_original_uri(request, _PAGE))
+    return await show_year(service, request, memento_addresses.read_original_uri(request, _PAGE))
 
 
 async def show_year(
@@ -79,7 +79,7 @@ def _show_captures(
         everything = list(islice(memento.select_mementos(captures, whole), FEW + 1))
         if len(found) < len(everything) <= FEW:
             listed = [_describe_capture(service, request, one) for one in everything]
-    place = memento.escape_for_path(wanted)
+    place = memento_addresses.escape_for_path(wanted)
     body = pages.render_page(
         request.frame,
         "captures.html",
@@ -97,9 +97,9 @@ def _show_captures(
 
 
 def _describe_capture(service: Service, request: Request, one: Capture) -> dict[str, Any]:
-    shown = memento.write_memento_uri(service, request, one)
+    shown = memento_addresses.write_memento_uri(service, request, one)
     if service.settings.content_origin:
-        shown = memento.write_framed_path(one)
+        shown = memento_addresses.write_framed_path(one)
     return {
         "day": one.time[:8],
         "date": one.date,
@@ -107,7 +107,7 @@ def _describe_capture(service: Service, request: Request, one: Capture) -> dict[
         "status": one.status,
         "media_type": one.media_type,
         "address": shown,
-        "raw": memento.write_raw_path(one),
+        "raw": memento_addresses.write_raw_path(one),
     }
 
 

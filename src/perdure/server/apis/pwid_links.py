@@ -16,7 +16,7 @@ from __future__ import annotations
 from perdure.archives.pwid.verdict import Judgement
 from perdure.ids.pwid import Pwid
 from perdure.reading.targets import append_question, spell_path
-from perdure.server.apis import memento
+from perdure.server.apis import memento, memento_addresses
 from perdure.server.common.answers import write_link
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
@@ -63,8 +63,8 @@ def list_signposts(
     capture = judgement.capture
     if capture is not None:
         time = memento.format_http_datetime(capture.time)
-        kept = memento.write_memento_uri(service, request, capture)
-        raw = f"{request.base_url}{memento.write_raw_path(capture)}"
+        kept = memento_addresses.write_memento_uri(service, request, capture)
+        raw = f"{request.base_url}{memento_addresses.write_raw_path(capture)}"
         found += [
             Signpost(page, "memento", kept, datetime=time),
             Signpost(page, "item", raw, capture.media_type),

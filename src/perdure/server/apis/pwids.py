@@ -43,7 +43,7 @@ from perdure.errors.requests import ForeignCursor
 from perdure.ids.pwid import Pwid
 from perdure.reading.targets import Question, spell_path
 from perdure.server import pages as templates
-from perdure.server.apis import memento, pwid_links, replay
+from perdure.server.apis import memento, memento_addresses, pwid_links, replay
 from perdure.server.apis.pwid_page import PwidSurroundings, read_surroundings, suits_browser
 from perdure.server.apis.replay import is_digest
 from perdure.server.common import asking, payloads, problems
@@ -347,7 +347,9 @@ async def _answer_document(
         told.append(
             b'<%s>; rel="memento"; datetime="%s"'
             % (
-                escape_uri(memento.write_memento_uri(service, request, judgement.capture)),
+                escape_uri(
+                    memento_addresses.write_memento_uri(service, request, judgement.capture)
+                ),
                 memento.format_http_datetime(judgement.capture.time).encode(),
             )
         )
@@ -375,7 +377,7 @@ def _add_addresses(
         return fields | {"capture": inner and _add_addresses(service, inner)}
     if not fields.get("time"):
         return fields
-    place = memento.escape_for_path(fields["uri"])
+    place = memento_addresses.escape_for_path(fields["uri"])
     origin = service.settings.content_origin
     which = f"~{fields['digest']}" if by_digest and is_digest(fields["digest"]) else ""
     return fields | {

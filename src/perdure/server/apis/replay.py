@@ -51,7 +51,7 @@ from perdure.errors import quote
 from perdure.errors.captures import MalformedDigest, MalformedTime, UnknownModifier
 from perdure.formats.essence import strip_parameters
 from perdure.model.timestamps import find_span
-from perdure.server.apis import capture_calendar, memento, replay_bar
+from perdure.server.apis import capture_calendar, memento, memento_addresses, replay_bar
 from perdure.server.common import asking, payloads, problems
 from perdure.server.common.answers import Answer, Fields, escape_uri, join_links, make_empty_answer
 from perdure.server.common.problems import Problem
@@ -59,7 +59,7 @@ from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.common.target_kinds import TargetKind
 
-_PATH = re.compile(rf"replay/([0-9]{{4,14}})(id_(?:~({memento.DIGEST}))?)?/")
+_PATH = re.compile(rf"replay/([0-9]{{4,14}})(id_(?:~({memento_addresses.DIGEST}))?)?/")
 _ALL = re.compile(r"replay/\*/.")
 _YEAR = re.compile(r"replay/([0-9]{4})\*/(?=.)")
 _BAR = re.compile(r"replay/([0-9]{14})(bar_)()/(?=.)")
@@ -99,13 +99,15 @@ async def replay_capture(service: Service, request: Request) -> Answer:
     """Answer GET or HEAD of anything below `/replay/`."""
     path = _PATH.match(request.target.text)
     if _ALL.match(request.target.text) and not is_content_origin(service, request):
-        uri = memento.escape_for_path(memento.read_original_uri(request, "replay/*/"))
+        uri = memento_addresses.escape_for_path(
+            memento_addresses.read_original_uri(request, "replay/*/")
+        )
         return make_empty_answer(
             HTTPStatus.FOUND, (b"location", escape_uri(f"/timemap/html/{uri}"))
         )
     if not is_content_origin(service, request):
         if year := _YEAR.match(request.target.text):
-            wanted = memento.read_original_uri(request, year[0])
+            wanted = memento_addresses.read_original_uri(request, year[0])
             return await capture_calendar.show_year(service, request, wanted, year[1])
         if bar := _BAR.match(request.target.text):
             return await _show_framed(service, request, bar[0], bar[1])
@@ -113,7 +115,7 @@ async def replay_capture(service: Service, request: Request) -> Answer:
         _refuse_malformed(request.target.text)
         return problems.answer_problem(problems.no_such_page(request.target.text), request)
     memento.require_open(service)
-    sent = memento.read_original_uri(request, path[0])
+    sent = memento_addresses.read_original_uri(request, path[0])
     raw = path[2] is not None
     if not raw and not is_content_origin(service, request):
         return _redirect_to_origin(service, request, path[1], sent)
@@ -125,7 +127,7 @@ async def replay_capture(service: Service, request: Request) -> Answer:
             _describe_absence(service, request, sent, judgement), request
         )
     if archived is None:
-        location = (b"location", escape_uri(memento.write_replay_path(capture)))
+        location = (b"location", escape_uri(memento_addresses.write_replay_path(capture)))
         return make_empty_answer(
             HTTPStatus.FOUND, location, memento.write_verdict(judgement), _ANY_ORIGIN
         )
@@ -161,7 +163,7 @@ async def serve_content_origin(service: Service, request: Request) -> Answer:
 async def _show_framed(service: Service, request: Request, beginning: str, time: str) -> Answer:
     """Answer with a page of ours that has a capture in a frame without any permission."""
     memento.require_open(service)
-    sent = memento.read_original_uri(request, beginning)
+    sent = memento_addresses.read_original_uri(request, beginning)
     path = _PATH.match(f"replay/{time}/")
     if not service.settings.content_origin or path is None:
         return _redirect_to_origin(service, request, time, sent)
@@ -173,7 +175,7 @@ async def _show_framed(service: Service, request: Request, beginning: str, time:
             _describe_absence(service, request, sent, judgement), request
         )
     if archived is None:
-        location = (b"location", escape_uri(memento.write_framed_path(capture)))
+        location = (b"location", escape_uri(memento_addresses.write_framed_path(capture)))
         return make_empty_answer(HTTPStatus.FOUND, location, memento.write_verdict(judgement))
     return await asyncio.to_thread(replay_bar.answer_bar, service, request, archive, archived)
 
@@ -182,7 +184,7 @@ def _redirect_to_origin(service: Service, request: Request, time: str, sent: str
     """Redirect to the replay origin, or answer 404 if none is configured."""
     origin = service.settings.content_origin
     if origin:
-        target = f"{origin}/replay/{time}/{memento.escape_for_path(sent)}"
+        target = f"{origin}/replay/{time}/{memento_addresses.escape_for_path(sent)}"
         return make_empty_answer(HTTPStatus.FOUND, (b"location", escape_uri(target)))
     return problems.answer_problem(
         Problem(
@@ -201,7 +203,7 @@ def _describe_absence(
     verdict, near = _judge_refusal(judgement), judgement.capture
     problem = problems.make_problem(memento.make_not_captured(sent))
     if near is not None:
-        raw = memento.write_raw_path(near)
+        raw = memento_addresses.write_raw_path(near)
         problem = msgspec.structs.replace(
             problem,
             detail=f"{verdict.value}: the nearest is {quote(near.uri)} of {near.date}, at {raw}",
@@ -276,7 +278,9 @@ def _find_capture(
         )
         evidence = look_up_evidence(captures, wanted)
         for one in evidence.within:
-            if memento.escape_for_path(one.uri) == sent and not is_same_uri(text, one.uri):
+            if memento_addresses.escape_for_path(one.uri) == sent and not is_same_uri(
+                text, one.uri
+            ):
                 wanted = msgspec.structs.replace(wanted, uri=one.uri)
         judgement = (
             prefer_intact(files, judge_evidence(wanted, evidence, nearest=True))
@@ -292,7 +296,7 @@ def _find_capture(
 
 def is_digest(text: str) -> bool:
     """True if a text is a digest by which a request can choose one of several captures."""
-    return re.fullmatch(memento.DIGEST, text) is not None
+    return re.fullmatch(memento_addresses.DIGEST, text) is not None
 
 
 def _choose_by_digest(archive: ReadableArchive, judgement: Judgement, digest: str) -> Judgement:
@@ -338,7 +342,7 @@ async def _answer_raw(
         if target is None:
             status = HTTPStatus.OK
         else:
-            path = f"/replay/{archived.capture.time}id_/{memento.escape_for_path(target)}"
+            path = f"/replay/{archived.capture.time}id_/{memento_addresses.escape_for_path(target)}"
             fields.append((b"location", escape_uri(path)))
     return await payloads.answer_payload(request, status, fields, archived)
 
@@ -362,7 +366,7 @@ async def _show_page(
         """The address within the archive, or `about:blank` if it is not an address of the Web."""
         if address.uri.startswith(("http://", "https://")):
             bare, mark, fragment = address.uri.partition("#")
-            return f"/replay/{time}/{memento.escape_for_path(bare)}{mark}{fragment}"
+            return f"/replay/{time}/{memento_addresses.escape_for_path(bare)}{mark}{fragment}"
         return address.uri if address.uri.startswith(("data:", "mailto:")) else "about:blank"
 
     status = _choose_status(archived)
@@ -400,7 +404,7 @@ def _list_memento_fields(
 ) -> Fields:
     capture = archived.capture
     this = b'<%s>; rel="memento"; datetime="%s"' % (
-        escape_uri(memento.write_memento_uri(service, request, capture)),
+        escape_uri(memento_addresses.write_memento_uri(service, request, capture)),
         memento.format_http_datetime(capture.time).encode(),
     )
     return [

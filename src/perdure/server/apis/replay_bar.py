@@ -26,7 +26,7 @@ from perdure.archives.port import Capture
 from perdure.archives.readable import ReadableArchive
 from perdure.errors import PerdureError
 from perdure.server import pages
-from perdure.server.apis import memento
+from perdure.server.apis import memento, memento_addresses
 from perdure.server.common.answers import Answer, join_links
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
@@ -54,11 +54,11 @@ def answer_bar(
         uri=capture.uri,
         date=capture.date,
         archive=service.settings.institution or service.settings.archive_id,
-        before=before and (before.date, memento.write_framed_path(before)),
-        after=after and (after.date, memento.write_framed_path(after)),
-        all_captures=f"/timemap/html/{memento.escape_for_path(capture.uri)}",
-        raw=memento.write_raw_path(capture),
-        framed=f"{origin}{memento.write_replay_path(capture)}",
+        before=before and (before.date, memento_addresses.write_framed_path(before)),
+        after=after and (after.date, memento_addresses.write_framed_path(after)),
+        all_captures=f"/timemap/html/{memento_addresses.escape_for_path(capture.uri)}",
+        raw=memento_addresses.write_raw_path(capture),
+        framed=f"{origin}{memento_addresses.write_replay_path(capture)}",
     )
     fresh = (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds)
     links = join_links(memento.link_original(service, request, capture.uri))

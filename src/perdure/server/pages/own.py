@@ -22,7 +22,7 @@ from perdure.reading.pasted import read_pasted
 from perdure.reading.resolved_series import describe_series, list_resolved_series
 from perdure.reading.targets import read_name, read_question, spell_name_path, spell_set_path
 from perdure.server import pages
-from perdure.server.apis import memento
+from perdure.server.apis import memento, memento_addresses
 from perdure.server.common import lists, logs, problems
 from perdure.server.common.answers import Answer, escape_uri, make_answer, make_empty_answer
 from perdure.server.common.metrics import CONTENT_TYPE
@@ -50,7 +50,7 @@ async def show_start(service: Service, request: Request) -> Answer:
     if asked:
         text = asked.strip()
         if await asyncio.to_thread(memento.has_captures, service, request, text):
-            place = escape_uri(f"/timemap/html/{memento.escape_for_path(text)}")
+            place = escape_uri(f"/timemap/html/{memento_addresses.escape_for_path(text)}")
             return make_empty_answer(HTTPStatus.SEE_OTHER, (b"location", place))
         try:
             name = read_pasted(asked, read_name, lambda: (request.base_url,))
