@@ -36,7 +36,7 @@ from perdure.storage.sqlite.records import SqliteRecords
 from perdure.storage.sqlite.renewing import RenewedJournal
 from perdure.upkeep import audit, rebuilding
 from perdure.upkeep.full_audit import audit_registry
-from perdure.writing.load import write_rows
+from perdure.writing.row_files import write_rows
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 SERIES = "oma.eop.gov.us"

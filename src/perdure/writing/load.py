@@ -13,20 +13,17 @@ all.
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from operator import attrgetter, lt
 from pathlib import Path
 from typing import BinaryIO
 
-import msgspec
 from msgspec.structs import replace
 
-from perdure.errors import InvalidRequest, NotFound, PerdureError
-from perdure.errors.conflicts import BytesBound, RevisionNotCurrent
+from perdure.errors import InvalidRequest, PerdureError
+from perdure.errors.conflicts import RevisionNotCurrent
 from perdure.errors.importing import LoadUnreadable, RowsUnordered
-from perdure.ids import Identifier
 from perdure.model import stored
 from perdure.model.commands import (
     NOWHERE,
@@ -36,16 +33,15 @@ from perdure.model.commands import (
     LoadRow,
     Outcome,
     Receipt,
-    make_representation,
 )
-from perdure.model.records import NarrowDescription, Record, Representation, Version
-from perdure.policy import correcting, levels, naming, rules
-from perdure.policy.joining import join_records
+from perdure.model.records import Record, Representation, Version
+from perdure.policy import naming
 from perdure.writing.ledger import IMPORT, Ledger
+from perdure.writing.row_files import read_rows
+from perdure.writing.row_records import LEVELS, check_new_row, join_row, promise_contents
 
 _MOST_REFUSED = 1000  # reported for an atomic load
 _UNNAMED = Record()  # a record whose key spells the name
-_LEVELS = b'"narrower"'  # in records that describe single versions, formats or parts
 _ENDING = b'"tombstone"'
 _get_contents = attrgetter("contents")
 
@@ -89,7 +85,7 @@ def _can_add_columns(ledger: Ledger, command: Load) -> bool:
     if not command.columns or command.how is not Joining.ADD:
         return False
     texts = _join_records(command.rows)
-    if _LEVELS in texts or _ENDING in texts or any(map(_get_contents, command.rows)):
+    if LEVELS in texts or _ENDING in texts or any(map(_get_contents, command.rows)):
         return False
     keys = _list_keys(command)
     _check_order(keys)
@@ -165,7 +161,7 @@ def _take_rows(
     is_new = not rows or ledger.is_empty(keys[0], keys[-1])
     if is_new and how is not Joining.UPDATE:
         together = _join_records(rows)
-        if _LEVELS not in together:
+        if LEVELS not in together:
             _add_rows(ledger, rows, by, together)
             return len(rows), len(rows), []
     fresh: list[LoadRow] = []
@@ -220,7 +216,7 @@ def _find_refusals(
     """The rows that are forbidden, or contradict known records."""
     yield from _split_allowed(rows, check)[1]
     is_new = ledger.is_empty(rows[0].key, rows[-1].key)
-    if is_new and how is not Joining.UPDATE and _LEVELS not in _join_records(rows):
+    if is_new and how is not Joining.UPDATE and LEVELS not in _join_records(rows):
         return
     for row in rows:
         held = None if is_new else ledger.find_record(row.key)
@@ -309,65 +305,6 @@ def _join_row(ledger: Ledger, held: Record, row: LoadRow, by: str, how: Joining)
     return True
 
 
-def join_row(held: Record, row: LoadRow, at: str, how: Joining) -> Record:
-    """Join the record of a row with the known one.
-
-    Raises as `join_records`, and NoSuchVersion or NotAcceptable if the row describes a version or a
-    format that the result does not have.
-    """
-    asked = promise_contents(row, at)
-    identifier = naming.identify_record(row.key, asked)
-    for number, content in row.contents:
-        _check_content(identifier, held, asked, number, content)
-    joined = join_records(identifier, held, asked, how, frozenset(row.given), row.located)
-    known = {one.level for one in held.narrower}
-    _check_levels(identifier, joined, (one for one in asked.narrower if one.level not in known))
-    return joined
-
-
-def check_new_row(row: LoadRow, at: str, how: Joining = Joining.ADD) -> None:
-    """Raise NotFound if only known records change, NoSuchVersion or NotAcceptable if the row of a
-    new identifier describes a version or a format that it does not bring."""
-    if how is Joining.UPDATE:
-        record = stored.decode_stored(row.record.decode())
-        raise NotFound(identifier=str(naming.identify_record(row.key, record).resource))
-    if _has_levels(row):
-        record = promise_contents(row, at)
-        _check_levels(naming.identify_record(row.key, record), record, record.narrower)
-
-
-def _has_levels(row: LoadRow) -> bool:
-    """Return True if the row may describe single versions, formats or parts."""
-    return _LEVELS in row.record
-
-
-def _check_levels(
-    identifier: Identifier, record: Record, described: Iterable[NarrowDescription]
-) -> None:
-    """Raise NoSuchVersion or NotAcceptable for a level that the record never had."""
-    for one in described:
-        levels.require_level(identifier, record, one.level)
-
-
-def _check_content(
-    identifier: Identifier, held: Record, asked: Record, number: int, content: Content
-) -> None:
-    """Raise Conflict if a line contradicts the record about the same name or the same bytes.
-
-    A language is compared when the records are joined, and so are corrections.
-    """
-    known = rules.find_held(held.version(number), content.format)
-    if known is None:
-        return
-    name = str(naming.qualify_identifier(identifier, number, content.format))
-    if known.sha512 != content.sha512:
-        raise BytesBound(identifier=name, sha512=known.sha512)
-    new = rules.find_held(asked.version(number), content.format)
-    if new is not None and not new.corrections:
-        facts = tuple(one for one in content.stated if one != "language")
-        correcting.check_stated(name, known, replace(content, stated=facts))
-
-
 def _place_bytes(
     ledger: Ledger, key: str, record: Record, contents: tuple[tuple[int, Content], ...]
 ) -> Record:
@@ -419,59 +356,3 @@ def log_corrections(ledger: Ledger, key: str, held: Record | None, record: Recor
             for correction in one.corrections[len(before.corrections) if before else 0 :]:
                 identifier = naming.identify_record(key, record)
                 ledger.log_correction(identifier, version.number, one.format, correction)
-
-
-# The record of a row
-# -------------------
-
-
-def promise_contents(row: LoadRow, at: str) -> Record:
-    """The record with a representation for each content, whose bytes have no place yet.
-
-    Representations that the record already has stay unchanged; the others are dated `at`.
-    """
-    record = stored.decode_stored(row.record.decode())
-    known = {(one.number, held.format) for one in record.versions for held in one.representations}
-    for number, content in row.contents:
-        if (number, content.format) not in known:
-            known.add((number, content.format))
-            one = make_representation(content)
-            record = rules.with_representations(record, number, (one,), at)
-    return record
-
-
-# Rows in a file
-# --------------
-
-_LENGTH = struct.Struct("!I")
-_MOST_ROWS = 512  # in a frame
-_MOST_BYTES = 4 << 20  # of content in a frame
-_decode_rows = msgspec.msgpack.Decoder(tuple[LoadRow, ...]).decode
-
-
-def write_rows(file: BinaryIO, rows: Iterable[LoadRow]) -> None:
-    """Write rows in the form that `read_rows` reads. Raises OSError."""
-    frame: list[LoadRow] = []
-    size = 0
-    for row in rows:
-        frame.append(row)
-        size += sum(len(content.data or b"") for _, content in row.contents)
-        if len(frame) == _MOST_ROWS or size > _MOST_BYTES:
-            _write_frame(file, frame)
-            frame, size = [], 0
-    if frame:
-        _write_frame(file, frame)
-
-
-def _write_frame(file: BinaryIO, rows: list[LoadRow]) -> None:
-    text = msgspec.msgpack.encode(rows)
-    file.write(_LENGTH.pack(len(text)) + text)
-
-
-def read_rows(file: BinaryIO) -> Iterator[tuple[LoadRow, ...]]:
-    """The rows of a file, some hundred at a time. Raises InvalidRequest if it is damaged."""
-    while head := file.read(_LENGTH.size):
-        try:
-            yield _decode_rows(file.read(*_LENGTH.unpack(head)))
-        except (struct.error, msgspec.DecodeError) as error:
-            raise LoadUnreadable(fault=str(error)) from error

@@ -26,7 +26,7 @@ from perdure.upkeep.transfer.blocks import (
     read_blocks,
     read_rows_of,
 )
-from perdure.upkeep.transfer.rows import Terms
+from perdure.upkeep.transfer.line_contents import Terms
 
 
 @pytest.fixture

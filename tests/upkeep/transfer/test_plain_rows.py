@@ -24,8 +24,9 @@ from perdure.upkeep.transfer.blocks import (
     read_blocks,
     read_rows_of,
 )
+from perdure.upkeep.transfer.line_contents import Terms
 from perdure.upkeep.transfer.lines import Line
-from perdure.upkeep.transfer.rows import Terms, make_row
+from perdure.upkeep.transfer.rows import make_row
 
 TERMS = Terms("2026-11-21T12:00:00Z", "2026/11/21", "nowhere", "nowhere", series=(SERIES,))
 DAYS = [

@@ -24,8 +24,9 @@ from perdure.model.commands import LoadRow
 from perdure.model.records import Location, Record, Tombstone
 from perdure.storage.reference_hashes import reference_hash
 from perdure.upkeep.transfer import rows
+from perdure.upkeep.transfer.line_contents import Terms
 from perdure.upkeep.transfer.lines import Line, PlainLine, read_line
-from perdure.upkeep.transfer.rows import Terms, make_row, merge_rows
+from perdure.upkeep.transfer.rows import make_row, merge_rows
 
 NOW = "2026-11-21T12:00:00Z"
 DAY = f"pdi://{SERIES}/1997/09/01"

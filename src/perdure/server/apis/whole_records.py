@@ -29,8 +29,9 @@ from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.upkeep.exchange.port import ExportedRecord
 from perdure.upkeep.transfer.exporting import line_without_bytes
+from perdure.upkeep.transfer.line_contents import Terms
 from perdure.upkeep.transfer.lines import Line, read_line
-from perdure.upkeep.transfer.rows import Terms, make_row, name_given_fields
+from perdure.upkeep.transfer.rows import make_row, name_given_fields
 
 _TRIES = 8  # if others write to the same record
 _LETTERS = "0123456789bcdfghjkmnpqrstvwxz"

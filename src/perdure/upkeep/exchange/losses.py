@@ -24,8 +24,9 @@ from perdure.upkeep.exchange import provenance
 from perdure.upkeep.exchange.describing import read_address, read_name
 from perdure.upkeep.exchange.port import ExportedRecord
 from perdure.upkeep.transfer.exporting import line_without_bytes
+from perdure.upkeep.transfer.line_contents import Terms
 from perdure.upkeep.transfer.lines import read_line
-from perdure.upkeep.transfer.rows import Terms, make_row
+from perdure.upkeep.transfer.rows import make_row
 
 WHOLE = "record"
 """The field of a loss if the form cannot hold the record at all."""

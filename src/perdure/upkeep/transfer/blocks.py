@@ -31,14 +31,10 @@ from perdure.errors.limits import LineTooLong
 from perdure.errors.processes import WorkerKilled
 from perdure.model.commands import Joining, LoadColumns, LoadRow
 from perdure.upkeep.helpers import count_cores
+from perdure.upkeep.transfer.line_contents import Terms, discard_content
 from perdure.upkeep.transfer.lines import Line, PlainLine, read_line, read_plain_lines
 from perdure.upkeep.transfer.plain_rows import make_plain_columns
-from perdure.upkeep.transfer.rows import (
-    Terms,
-    discard_content,
-    make_row,
-    name_given_fields,
-)
+from perdure.upkeep.transfer.rows import make_row, name_given_fields
 
 BLOCK = 1 << 20  # bytes read at once
 LONGEST_LINE = 64 << 20  # bytes

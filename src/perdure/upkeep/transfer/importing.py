@@ -41,11 +41,12 @@ from perdure.upkeep.transfer.blocks import (
     read_blocks,
     read_rows_of,
 )
+from perdure.upkeep.transfer.line_contents import Terms, discard_content
 from perdure.upkeep.transfer.plain_rows import BY
-from perdure.upkeep.transfer.rows import Terms, discard_content, merge_rows
+from perdure.upkeep.transfer.rows import merge_rows
 from perdure.upkeep.transfer.sorting import Sorter, size_of
 from perdure.writing.door import Door
-from perdure.writing.load import write_rows
+from perdure.writing.row_files import write_rows
 
 _SOME = 5000  # rows of a load
 _BLOCKS = 4  # of a load

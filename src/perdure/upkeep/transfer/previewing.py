@@ -24,8 +24,8 @@ from perdure.registry import Registry
 from perdure.upkeep.transfer.blocks import Fault, cut_blocks, make_fault, read_rows_of
 from perdure.upkeep.transfer.exporting import line_without_bytes
 from perdure.upkeep.transfer.importing import ImportSource, make_terms
-from perdure.upkeep.transfer.rows import discard_content
-from perdure.writing.load import check_new_row, join_row, promise_contents
+from perdure.upkeep.transfer.line_contents import discard_content
+from perdure.writing.row_records import check_new_row, join_row, promise_contents
 
 
 class FieldChange(msgspec.Struct, frozen=True, kw_only=True):

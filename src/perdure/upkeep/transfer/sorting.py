@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import BinaryIO, Self, cast
 
 from perdure.model.commands import LoadRow
-from perdure.writing.load import read_rows, write_rows
+from perdure.writing.row_files import read_rows, write_rows
 
 _MOST_BYTES = 64 << 20  # of rows in memory
 _MOST_RUNS = 64
