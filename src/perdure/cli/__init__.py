@@ -105,9 +105,9 @@ _MODULES = {
     "harvest": "harvesting",
     "deposit": "depositing",
     "import": "moving",
-    "export": "moving",
+    "export": "exporting",
     "update": "moving",
-    "dedupe": "moving",
+    "dedupe": "exporting",
     "version": "about",
     "completion": "about",
 }
