@@ -169,6 +169,31 @@ def test_a_function_of_more_than_sixty_lines_is_found(tmp_path: Path) -> None:
     assert "of_61.py:1: hold_ideas has 61 lines" in complaint
 
 
+def test_a_long_module_needs_a_reason(tmp_path: Path) -> None:
+    """style.md: "A module past 400 lines ... is a question to answer: is it still one idea?" """
+    source, argued = tmp_path / "source", tmp_path / "long.toml"
+    source.mkdir()
+    for lines in (400, 401, 402, 801):
+        (source / f"of_{lines}.py").write_text("pass\n" * lines)
+    argued.write_text(
+        '[[kind]]\nreason = "One list."\nmodules = ["of_400.py", "of_402.py", "of_801.py"]\n'
+        '[[kind]]\nreason = ""\nmodules = ["of_401.py"]\n'
+    )
+    few, without, long = load_check().check_modules(source, argued)
+    assert "of_400.py has only 400 lines" in few
+    assert "of_401.py has 401 lines" in without
+    assert "of_801.py has 801 lines" in long
+
+
+def test_the_list_of_long_modules_names_each_once(tmp_path: Path) -> None:
+    argued = tmp_path / "long.toml"
+    (tmp_path / "of_402.py").write_text("pass\n" * 402)
+    argued.write_text('[[kind]]\nreason = "One."\nmodules = ["of_402.py", "of_402.py", "no.py"]\n')
+    twice, absent = load_check().check_modules(tmp_path, argued)
+    assert "of_402.py" in twice
+    assert "no.py" in absent
+
+
 @pytest.mark.parametrize(
     ("names", "complaints"),
     [

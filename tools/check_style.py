@@ -2,7 +2,8 @@
 
 Names: a function is a verb with its object, so at most 40 % of all function names and 25 % of those
 at module level may be a single word (dunder methods aside); a public class name stands once. A
-function has at most 60 lines.
+function has at most 60 lines. A module has at most 400, or a reason in tools/long_modules.toml; no
+reason is good enough for more than 800.
 
 Schemes: outside `ids`, code asks the scheme of a name for its facts; it asks for its class in fewer
 than 20 places.
@@ -28,6 +29,7 @@ import itertools
 import re
 import sys
 import tokenize
+import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
@@ -44,6 +46,9 @@ MOST_ONE_WORD = {"all functions": 0.40, "functions at module level": 0.25}
 
 MOST_LINES = 60
 """Lines of a function."""
+MOST_MODULE_LINES, MOST_ARGUED_LINES = 400, 800
+"""Lines of a module: without a reason, and with one in `LONG_MODULES`."""
+LONG_MODULES = ROOT / "tools/long_modules.toml"
 
 MOST_KINDS_ASKED = 19
 KINDS = {"Pdi", "Urn", "Urn1993", "Pwid", "Handle", "Ark"}
@@ -147,6 +152,7 @@ def main(arguments: list[str]) -> int:
     if not roots:
         complaints += [*check_names(SOURCES), *check_errors(SOURCES), *check_counts(SOURCES)]
         complaints += [*check_lengths(SOURCES), *check_kinds(SOURCES), *check_places(SOURCES)]
+        complaints += check_modules(SOURCES, LONG_MODULES)
     sys.stdout.writelines(f"{complaint}\n" for complaint in complaints)
     return 1 if complaints else 0
 
@@ -204,6 +210,28 @@ def check_lengths(root: Path) -> Iterator[str]:
                         f"{shown}:{node.lineno}: {node.name} has {lines} lines; "
                         f"write functions of at most {MOST_LINES}, one idea each"
                     )
+
+
+def check_modules(root: Path, argued: Path) -> Iterator[str]:
+    """The modules that are too long, and those in the list of long ones that are not long."""
+    listed = [
+        module
+        for kind in tomllib.loads(argued.read_text("utf-8"))["kind"]
+        for module in kind["modules"]
+        if kind["reason"].strip()
+    ]
+    for path in sorted(root.rglob("*.py")):
+        module, lines = path.relative_to(root).as_posix(), len(path.read_text("utf-8").splitlines())
+        if lines > MOST_ARGUED_LINES or (lines > MOST_MODULE_LINES and module not in listed):
+            yield (
+                f"{module} has {lines} lines: is it still one idea? Part it at a seam, or say in "
+                f"{argued.name} why it has none (at most {MOST_ARGUED_LINES} lines)"
+            )
+        if lines <= MOST_MODULE_LINES and module in listed:
+            yield f"{argued.name}: {module} has only {lines} lines: remove it from the list"
+    for module, count in Counter(listed).items():
+        if count > 1 or not (root / module).is_file():
+            yield f"{argued.name}: {module} needs one reason and must exist"
 
 
 def check_kinds(root: Path) -> Iterator[str]:
