@@ -266,13 +266,19 @@ def test_other_uses_of_these_words_are_free(tmp_path: Path) -> None:
 READS = PROJECT / "tools/check_reads.py"
 
 
-def check_places(root: Path, allowed: set[str]) -> list[str]:
-    """The complaints of `check_reads` about a package."""
+def load_check_of_reads() -> ModuleType:
+    """The other tool, as a module."""
     spec = importlib.util.spec_from_file_location("check_reads", READS)
     assert spec is not None
     assert spec.loader is not None
     tool = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(tool)
+    return tool
+
+
+def check_places(root: Path, allowed: set[str]) -> list[str]:
+    """The complaints of `check_reads` about a package."""
+    tool = load_check_of_reads()
     return list(tool.compare_places(set(tool.find_places(root)), allowed))
 
 
@@ -296,3 +302,13 @@ def test_a_read_around_the_door_is_found(tmp_path: Path, read: str) -> None:
     module.write_text("")
     (complaint,) = check_places(tmp_path, {place})
     assert place in complaint
+
+
+def test_only_the_registry_makes_a_read_door(tmp_path: Path) -> None:
+    """Issue of the plan: "Only `registry.py` builds adapters"; so one place decides how names are
+    resolved.
+    """
+    for module in ("registry.py", "cli.py"):
+        (tmp_path / module).write_text("door = ReadDoor(records)\n")
+    (complaint,) = load_check_of_reads().find_doors(tmp_path)
+    assert "cli.py:1" in complaint

@@ -4,6 +4,7 @@ The server, the command line and `perdure.api` get the record of a name from `Re
 that aliases, delegations, reading rules and withdrawals are respected everywhere. The methods and
 functions of `READS` return records without that. The interfaces may call them only at the places
 in tools/record_reads.toml, each with a reason; a place that no longer reads must leave the list.
+There is one read door: only `registry.py` makes one.
 
     python tools/check_reads.py            exits with 1 if anything is found
 """
@@ -42,7 +43,7 @@ READS = {
 def main() -> int:
     """Print all findings; 1 if there are any."""
     allowed = load_allowed(ALLOWED)
-    complaints = list(compare_places(set(find_places(SOURCES)), allowed))
+    complaints = [*compare_places(set(find_places(SOURCES)), allowed), *find_doors(SOURCES)]
     sys.stdout.writelines(f"{complaint}\n" for complaint in complaints)
     return 1 if complaints else 0
 
@@ -75,6 +76,17 @@ def find_places(root: Path) -> Iterator[str]:
             for scope, name in _walk_names(ast.parse(path.read_text("utf-8")), ()):
                 if name in READS:
                     yield f"{module}:{scope}"
+
+
+def find_doors(root: Path) -> Iterator[str]:
+    """The places that make a read door of their own."""
+    for path in sorted(root.rglob("*.py")):
+        if path.relative_to(root).as_posix() == "registry.py":
+            continue
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "ReadDoor":
+                module = path.relative_to(root).as_posix()
+                yield f"src/perdure/{module}:{node.lineno} makes a read door: ask the registry"
 
 
 def _walk_names(node: ast.AST, scopes: tuple[str, ...]) -> Iterator[tuple[str, str]]:

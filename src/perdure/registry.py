@@ -204,13 +204,17 @@ class Registry:
     @cached_property
     def reading(self) -> ReadDoor:
         """Answers queries about names."""
+        return self.make_read_door(self.settings.templates)
+
+    def make_read_door(self, templates: tuple[str, ...]) -> ReadDoor:
+        """Return a read door that locates parts by these templates, not those of the settings."""
         from perdure.reading.resolve import ReadDoor
         from perdure.storage.origin import find_origin
 
         own = (self.settings.archive_id, *self.settings.archive_aliases)
         return ReadDoor(
             self.records,
-            self.settings.templates,
+            templates,
             delegations=self.delegations,
             find_elsewhere=self._find_elsewhere,
             is_assigned_here=self._is_assigned_here,

@@ -28,11 +28,10 @@ def template(identifier: Identifier, part: str | None, tried: tuple[str, ...]) -
     from perdure.cli import queries
     from perdure.model.queries import Redirect, Want
     from perdure.policy import templates
-    from perdure.reading.resolve import ReadDoor
 
     general = tuple(str(templates.read_template(text)) for text in tried)
     with here().open_registry() as registry:
-        door = ReadDoor(registry.records, general) if tried else registry.reading
+        door = registry.make_read_door(general) if tried else registry.reading
         resolved = door.resolve(queries.make_query(registry, identifier, part=part))
         found = resolved.inside
         if found is None:
