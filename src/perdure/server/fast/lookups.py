@@ -15,14 +15,16 @@ from functools import partial
 
 from perdure.server.common.cold_reads import ColdReads
 from perdure.server.protocol.http import AnswerLater
-from perdure.storage.ports import Records
+from perdure.storage.ports import CountPair, Records
 
 
 class TurnLookUp:
     """Looks up records for the event loop."""
 
-    def __init__(self, records: Records, cold: ColdReads) -> None:
+    def __init__(self, records: Records, cold: ColdReads, counts: CountPair) -> None:
+        """`counts` are those of `perdure.storage.generation`."""
         self._cold = cold
+        self._counts = counts
         self._lookup = records.open_lookup()
         self.find_stored = self._lookup.find_stored
         self.find_referring = self._lookup.find_referring
@@ -30,6 +32,8 @@ class TurnLookUp:
         self.is_held = False
         """True if a state is held, so that look-ups need not wait for the disk. The three functions
         above need it; `find_record` sees to it."""
+        self.changes = -1
+        """The count of changes before the state that is held, or that was held last."""
         self._read_keys: frozenset[str] = frozenset()
         """The keys of records that were read from the disk for the request being answered."""
 
@@ -59,6 +63,7 @@ class TurnLookUp:
         self._cold.start_reading(key, answer)
 
     def _hold_state(self) -> None:
+        self.changes = self._counts[1]
         self._lookup.hold_state()
         self.is_held = True
         asyncio.get_running_loop().call_soon(self.release_state)

@@ -97,7 +97,7 @@ class FastPath:
         self._health = health or Health()
         self._day = current_day()
         cold = cold or ColdReads(registry.records, registry.reading)
-        self._lookups = TurnLookUp(registry.records, cold)
+        self._lookups = TurnLookUp(registry.records, cold, generation.counts)
         self._find_record = self._lookups.find_record
         self._find_stored = self._lookups.find_stored
         self._reading = registry.reading
