@@ -123,8 +123,7 @@ class Harvest:
             change = None if record is None else self._find_last(key, record, joins)
             if record is None or change is None:
                 return None
-            known = IdentifiedRecord(identifier.resource, record)
-            return self._show_record(identifier, record, change, reader, known)
+            return self._show_record(identifier, record, change, reader)
 
     def list_keys(
         self,
@@ -140,12 +139,17 @@ class Harvest:
         Raises Corrupt.
         """
         for key in keys:
+            yield key, self._find_key(key, since, until, joins, reader)
+
+    def _find_key(
+        self, key: str, since: str, until: str, joins: Joins | None, reader: Reader
+    ) -> HarvestedRecord | None:
+        with self._records.hold_snapshot():
             record = self._records.find_record(key)
             change = None if record is None else self._find_last(key, record, joins)
             if record is None or change is None or not since <= change.at <= (until or change.at):
-                yield key, None
-                continue
-            yield key, self._show_record(identify_record(key, record), record, change, reader)
+                return None
+            return self._show_record(identify_record(key, record), record, change, reader)
 
     def _find_last(self, key: str, record: Record, joins: Joins | None) -> Change | None:
         """Return the change at which a record is listed."""
@@ -176,27 +180,28 @@ class Harvest:
         """
         found: list[HarvestedRecord] = []
         looked = 0
-        start = place or self._find_start(since)
-        for change, after in self._walk_changes(start):
-            if until and change.at > until:
-                return HarvestPage(found, None)
-            before = HarvestPlace(change.epoch, change.number - 1, after)
-            if len(found) >= limit or looked == MOST_CHANGES:
-                return HarvestPage(found, before)
-            looked += 1
-            start = HarvestPlace(change.epoch, change.number)
-            if change.at < since or change.act in WITHOUT_RECORDS:
-                continue
-            for key, name, record in self._list_records(change, after, ranges, joins):
-                if len(found) == limit:
+        with self._records.hold_snapshot():
+            start = place or self._find_start(since)
+            for change, after in self._walk_changes(start):
+                if until and change.at > until:
+                    return HarvestPage(found, None)
+                before = HarvestPlace(change.epoch, change.number - 1, after)
+                if len(found) >= limit or looked == MOST_CHANGES:
                     return HarvestPage(found, before)
-                before = HarvestPlace(change.epoch, change.number - 1, key)
-                if wanted is not None and not wanted(name):
+                looked += 1
+                start = HarvestPlace(change.epoch, change.number)
+                if change.at < since or change.act in WITHOUT_RECORDS:
                     continue
-                shown = self._show_record(name, record, change, reader)
-                if shown is not None:
-                    found.append(shown)
-        return HarvestPage(found, None, start)
+                for key, name, record in self._list_records(change, after, ranges, joins):
+                    if len(found) == limit:
+                        return HarvestPage(found, before)
+                    before = HarvestPlace(change.epoch, change.number - 1, key)
+                    if wanted is not None and not wanted(name):
+                        continue
+                    shown = self._show_record(name, record, change, reader)
+                    if shown is not None:
+                        found.append(shown)
+            return HarvestPage(found, None, start)
 
     def list_latest(
         self,
@@ -213,15 +218,16 @@ class Harvest:
         """
         found: list[HarvestedRecord] = []
         ranges = None if names is None else ((names.low, names.end),)
-        for change in islice(self._walk_back(), most_changes):
-            if change.act in WITHOUT_RECORDS:
-                continue
-            for _, name, record in self._list_records(change, "", ranges):
-                if len(found) == limit:
-                    return found
-                if names is None or names.covers_resource(name):
-                    shown = self._show_record(name, record, change, reader)
-                    found += [] if shown is None else [shown]
+        with self._records.hold_snapshot():
+            for change in islice(self._walk_back(), most_changes):
+                if change.act in WITHOUT_RECORDS:
+                    continue
+                for _, name, record in self._list_records(change, "", ranges):
+                    if len(found) == limit:
+                        return found
+                    if names is None or names.covers_resource(name):
+                        shown = self._show_record(name, record, change, reader)
+                        found += [] if shown is None else [shown]
         return found
 
     def list_range(
@@ -233,18 +239,16 @@ class Harvest:
         last revision.
         """
         found: list[HarvestedRecord] = []
-        rows, _ = scan_readable(self._records, low, end, limit=limit)
-        for row in rows:
-            if not isinstance(row, ScannedRecord) or row.record.tombstone is not None:
-                continue
-            with suppress(*_CLOSED, NotFound):
-                resolved = self._reading.resolve(Query(identifier=row.name, reader=reader))
-                if row.record.versions or row.record.locations or row.record.about:
-                    found.append(
-                        HarvestedRecord(
-                            row.name, row.record.at, resolved, resolved.record or Record()
-                        )
-                    )
+        with self._records.hold_snapshot():
+            rows, _ = scan_readable(self._records, low, end, limit=limit)
+            for row in rows:
+                if not isinstance(row, ScannedRecord) or row.record.tombstone is not None:
+                    continue
+                with suppress(*_CLOSED, NotFound):
+                    resolved = self._resolve_row(row.name, row.record, reader)
+                    if row.record.versions or row.record.locations or row.record.about:
+                        shown = resolved.record or Record()
+                        found.append(HarvestedRecord(row.name, row.record.at, resolved, shown))
         return found
 
     def has_more(self, low: str, end: str, *, than: int) -> bool:
@@ -402,14 +406,13 @@ class Harvest:
         record: Record,
         change: Change,
         reader: Reader,
-        known: IdentifiedRecord | None = None,
     ) -> HarvestedRecord | None:
         """Return a record as a harvester may see it, or None if it may not see it.
 
-        `known` is the record again if it was read in the same snapshot.
+        The record is that of the name, read in the snapshot that is held.
         """
         try:
-            resolved = self._reading.resolve(Query(identifier=name, reader=reader), known)
+            resolved = self._resolve_row(name, record, reader)
         except (*_CLOSED, NotFound):
             return None
         if record.tombstone is not None:
@@ -417,6 +420,10 @@ class Harvest:
         if not (record.versions or record.locations or record.values or record.about):
             return None
         return HarvestedRecord(name, change.at, resolved, resolved.record or Record())
+
+    def _resolve_row(self, name: Identifier, record: Record, reader: Reader) -> Resolved:
+        known = IdentifiedRecord(name.resource, record)
+        return self._reading.resolve(Query(identifier=name, reader=reader), known)
 
 
 def make_ranges(sets: list[NameSet]) -> tuple[KeyRange, ...]:
