@@ -27,7 +27,8 @@ def find_passage(registry: Registry, resolved: Resolved) -> Resolved:
     from perdure.model.queries import Query
 
     named = describing.find_passage(check_resolved(registry, resolved))
-    return registry.reading.resolve(Query(identifier=named, reader=resolved.query.reader))
+    query = Query(identifier=named, reader=resolved.query.reader)
+    return registry.reading.resolve(query, resolved.find_read(named))
 
 
 def check_resolved(registry: Registry, resolved: Resolved) -> CitationReport:
@@ -50,9 +51,9 @@ def print_report(registry: Registry, report: CitationReport) -> None:
 def describe_resolved(registry: Registry, resolved: Resolved) -> DescribedResource:
     """Describe a quotation. Raises CitationNotFound or CitationUnverifiable."""
     return registry.quotation_citer.describe_quotation(
+        resolved,
         check_resolved(registry, resolved),
         lambda name: find_actionable_url(registry, name, None),
-        resolved.query.reader,
     )
 
 
@@ -79,9 +80,9 @@ def cite_resolved(
     report = check_resolved(registry, resolved)
     describing.require_quotation(report)
     return registry.quotation_citer.cite_quotation(
+        resolved,
         report,
         style,
         locale,
         lambda name: find_actionable_url(registry, name, None),
-        resolved.query.reader,
     )

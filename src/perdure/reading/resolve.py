@@ -63,7 +63,7 @@ from perdure.policy.reading_rights import make_read_object
 from perdure.policy.showing import show_to_readers
 from perdure.policy.unfolding import NameBeginning, Unfolding, find_beginnings, split_hash
 from perdure.reading.guarding import Guard, ReadingRules
-from perdure.reading.resolved import Resolved
+from perdure.reading.resolved import Resolved, find_known
 from perdure.storage.ports import Records
 
 if TYPE_CHECKING:
@@ -301,9 +301,13 @@ class ReadDoor:
         pattern or a side without version, the errors of resolving either side, and CitationGone.
         """
         steps: list[Step | None] = []
+        read: list[IdentifiedRecord] = []
         for side in list_sides(require_citation(asked)):
             try:
-                step: Step | None = self.resolve(Query(identifier=side, reader=query.reader)).step
+                query_of_side = Query(identifier=side, reader=query.reader)
+                resolved = self.resolve(query_of_side, find_known(read, side))
+                read += resolved.records_read
+                step: Step | None = resolved.step
             except PartElsewhere:
                 step = None
             except NotFound as error:
@@ -320,7 +324,7 @@ class ReadDoor:
                     by=grave.by,
                 )
             steps.append(step)
-        return Resolved(asked, asked, None, query, sides=tuple(steps))
+        return Resolved(asked, asked, None, query, sides=tuple(steps), side_records=tuple(read))
 
     def _may_be_elsewhere(self, side: Identifier, error: NotFound) -> bool:
         """Return True if another resolver may know a side that is unknown here."""

@@ -20,11 +20,12 @@ from perdure.ids import Identifier
 from perdure.metadata.citing import join_citations, write_citation
 from perdure.metadata.port import DescribedResource
 from perdure.model.about import Relation
-from perdure.model.queries import Query, Reader
+from perdure.model.queries import Query
 from perdure.model.verdicts import CitationReport, Verdict
 from perdure.reading.citations.describing import require_quotation
 from perdure.reading.documents import Documents
 from perdure.reading.resolve import ReadDoor
+from perdure.reading.resolved import Resolved
 
 _WORDS = {
     "da": ("citeret i", "indsat i"),
@@ -49,18 +50,19 @@ class QuotationCiter:
 
     def cite_quotation(
         self,
+        resolved: Resolved,
         report: CitationReport,
         style: str,
         locale: str,
         address: Callable[[Identifier], str],
-        reader: Reader,
     ) -> str:
-        """Return a reference in a style, or the records of both sides.
+        """Return a reference in a style, or the records of both sides, to a resolved citation.
 
         Raises InvalidRequest for an unknown style or language, MissingLibrary.
         """
         texts = [
-            self._cite_side(side, style, locale, address, reader) for side in _list_names(report)
+            write_citation(self._describe_side(resolved, side, address(side)), style, locale)
+            for side in _list_names(report)
         ]
         if style.lower() in RECORDS:
             return join_citations(texts, style).rstrip()
@@ -69,31 +71,26 @@ class QuotationCiter:
         return texts[0].rstrip() + "".join(f" — {word} {text.rstrip()}" for text, word in pairs)
 
     def describe_quotation(
-        self, report: CitationReport, address: Callable[[Identifier], str], reader: Reader
+        self, resolved: Resolved, report: CitationReport, address: Callable[[Identifier], str]
     ) -> DescribedResource:
-        """Describe a quotation, for metadata.
+        """Describe a quotation, which is a resolved citation, for metadata.
 
         Raises CitationNotFound or CitationUnverifiable if it is none.
         """
         require_quotation(report)
         passage = report.part or report.citing
-        resolved = self._reading.resolve(Query(identifier=passage, reader=reader))
-        what = self._documents.describe_resolved(resolved, address(report.citation))
+        what = self._describe_side(resolved, passage, address(report.citation))
         cited = Relation(value=address(report.cited), scheme="URL", relation="Cites")
         about = replace(what.about, relations=(*what.about.relations, cited))
         return replace(what, identifier=report.citation, about=about)
 
-    def _cite_side(
-        self,
-        side: Identifier,
-        style: str,
-        locale: str,
-        address: Callable[[Identifier], str],
-        reader: Reader,
-    ) -> str:
-        resolved = self._reading.resolve(Query(identifier=side, reader=reader))
-        what = self._documents.describe_resolved(resolved, address(side))
-        return write_citation(what, style, locale)
+    def _describe_side(
+        self, resolved: Resolved, side: Identifier, address: str
+    ) -> DescribedResource:
+        """Describe a side of a citation, from the record that was read when it was resolved."""
+        query = Query(identifier=side, reader=resolved.query.reader)
+        found = self._reading.resolve(query, resolved.find_read(side))
+        return self._documents.describe_resolved(found, address)
 
 
 def _list_reports(report: CitationReport) -> list[CitationReport]:

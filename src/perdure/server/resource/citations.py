@@ -182,7 +182,7 @@ async def _answer_text(service: Service, request: Request, resolved: Resolved) -
 def _resolve_passage(service: Service, resolved: Resolved, report: CitationReport) -> Resolved:
     """Resolve the passage that is quoted. Raises CitationNotFound or CitationUnverifiable."""
     query = Query(identifier=find_passage(report), reader=resolved.query.reader)
-    return service.reading.resolve(query)
+    return service.reading.resolve(query, resolved.find_read(query.identifier))
 
 
 def _add_fields(
@@ -216,8 +216,7 @@ async def _give_metadata(
         return await _cite(service, request, resolved, name, choose_language(request))
     report = await service.check_citation(resolved)
     citer, address = service.registry.quotation_citer, _make_address(request)
-    reader = resolved.query.reader
-    what = await service.run_cutter(citer.describe_quotation, report, address, reader)
+    what = await service.run_cutter(citer.describe_quotation, resolved, report, address)
     form = metadata.find_format(name or choose_format(request.accept) or "datacite")
     body = await service.run_cutter(form.write, what)
     kind = form.media_types[0] + ("; charset=utf-8" if form.is_text else "")
@@ -233,11 +232,11 @@ async def _cite(
     require_quotation(report)
     text = await service.run_cutter(
         service.registry.quotation_citer.cite_quotation,
+        resolved,
         report,
         style,
         locale,
         _make_address(request),
-        resolved.query.reader,
     )
     return make_answer(
         HTTPStatus.OK,

@@ -35,6 +35,7 @@ from perdure.errors.lookup import CitationGone
 from perdure.errors.requests import ForeignCursor
 from perdure.ids import Identifier, parse
 from perdure.model.queries import Fetch, Gone, Query, Reader
+from perdure.model.records import IdentifiedRecord, Record
 from perdure.policy.citing import require_citation
 from perdure.reading.citations.origins import Medium, find_medium
 from perdure.reading.resolved import Resolved
@@ -47,6 +48,7 @@ from perdure.upkeep.own_captures import OwnCaptures
 
 _MOST_READ = 20_000  # rows that one page looks at
 _MOST_REMEMBERED = 50_000  # names
+_MOST_KEPT = 1000  # records
 _LONGEST_CURSOR = 4096
 _LAST = (1 << 62) - 1
 _Cursor = tuple[int, str, str, int]
@@ -102,6 +104,8 @@ class CitationListing:
         self._index = index
         self._reader = reader
         self._admitted: dict[str, bool] = {}
+        self._read: dict[str, Record] = {}
+        """The records that were read for the page, by their keys."""
 
     def list_page(
         self,
@@ -128,6 +132,7 @@ class CitationListing:
         limit: int,
     ) -> CitationPage:
         after = None if cursor is None else _read_cursor(cursor)
+        self._read = {one.identifier.key: one.record for one in subject.read}
         wanted = wanted or RowFilter()
         walk = self._walk_citing if direction == "citedby" else self._walk_cited
         found: list[ListedCitation] = []
@@ -252,7 +257,7 @@ class CitationListing:
     def _find_type(self, name: str) -> str:
         """Return the media type of a document, even if the reader may not have it."""
         identifier = parse(name)
-        record = self._registry.records.find_record(identifier.key)
+        record = self._find_record(identifier.key)
         for version in () if record is None else record.versions:
             for held in version.representations:
                 if (identifier.version, identifier.format) in (
@@ -297,7 +302,7 @@ class CitationListing:
         """
         if name.version is None or name.format is None:
             return False
-        record = self._registry.records.find_record(name.key)
+        record = self._find_record(name.key)
         held = () if record is None else list_held(name.key, record)
         return any(str(one[0]) == str(name) for one in held)
 
@@ -310,7 +315,26 @@ class CitationListing:
             return True
 
     def _resolve(self, name: Identifier) -> Resolved:
-        return self._registry.reading.resolve(Query(identifier=name, reader=self._reader))
+        record = self._read.get(name.key)
+        known = None if record is None else IdentifiedRecord(name.resource, record)
+        query = Query(identifier=name, reader=self._reader)
+        resolved = self._registry.reading.resolve(query, known)
+        for one in resolved.records_read:
+            self._keep_record(one.identifier.key, one.record)
+        return resolved
+
+    def _find_record(self, key: str) -> Record | None:
+        """Return a record before reading rules. A page reads it once."""
+        record = self._read.get(key)
+        if record is None:
+            record = self._registry.records.find_record(key)
+            if record is not None:
+                self._keep_record(key, record)
+        return record
+
+    def _keep_record(self, key: str, record: Record) -> None:
+        if len(self._read) < _MOST_KEPT:
+            self._read[key] = record
 
 
 # cursors

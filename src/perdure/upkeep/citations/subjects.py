@@ -17,6 +17,7 @@ from perdure.extractors.text.characters import find_characters
 from perdure.ids import Identifier, parse
 from perdure.ids.name_set import NameSet, make_set
 from perdure.model.queries import Fetch
+from perdure.model.records import IdentifiedRecord
 from perdure.parts import ByteRange, CharRange, Page, Selector, select_part
 from perdure.policy.part_relations import relate_parts
 from perdure.policy.reading_rights import PartRelation
@@ -39,6 +40,8 @@ class CitationSubject(NamedTuple):
     source: Source | None = None
     """The document of the part, if it is held here."""
     selector: Selector | None = None
+    read: tuple[IdentifiedRecord, ...] = ()
+    """The record that answers, so that it is not read again."""
 
     @property
     def is_set(self) -> bool:
@@ -87,6 +90,7 @@ def make_subject(registry: Registry, resolved: Resolved) -> CitationSubject:
         keys=keys,
         version=version,
         format=asked.format,
+        read=resolved.records_read,
     )
     if resolved.part is None:
         return subject
