@@ -1,18 +1,22 @@
 """What a command says where an extra of perdure is not installed: the same everywhere.
 
 Each command runs in a process of its own in which the libraries of all extras cannot be imported,
-as after `pip install perdure`.
+as after `pip install perdure`. It is forked from one that has loaded what every command loads,
+since that is most of what a command does.
 """
 
 from __future__ import annotations
 
 import io
+import json
 import os
 import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pikepdf
 import pytest
@@ -71,6 +75,30 @@ class Hiding:
 sys.meta_path.insert(0, Hiding())
 """
 
+FORKING = """
+import json, os, sys
+import perdure.cli
+import perdure.registry
+
+for line in sys.stdin:
+    told = json.loads(line)
+    pid = os.fork()
+    if not pid:
+        break
+    print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
+else:
+    sys.exit()
+os.environ.update(told["environment"])
+os.chdir(told["place"])
+for stream, path in enumerate(told["streams"]):
+    fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    os.dup2(fd, stream)
+    os.close(fd)
+sys.argv = ["perdure", *told["words"]]
+perdure.cli.main()
+"""
+"""Runs a command for each line that it reads, and answers with its exit code."""
+
 NEEDED = {
     "archive add": ("archives", "archive", "add", "b.warc.gz"),
     "archive check": ("archives", "archive", "check"),
@@ -97,29 +125,58 @@ NEEDED = {
 """Commands that need an extra: its name, and words of which the part needs it."""
 
 
+class Done(NamedTuple):
+    """How a command ended, and what it wrote."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+class BareInstallation:
+    """Runs commands that find the libraries of no extra."""
+
+    def __init__(self, place: Path) -> None:
+        names = sorted(name for names in IMPORTED.values() for name in names)
+        (place / "sitecustomize.py").write_text(HIDING.format(names=names), "utf-8")
+        self._place = place
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", FORKING],
+            env=os.environ | {"PYTHONPATH": str(place)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, shell: Shell, *words: str) -> Done:
+        """Run a command on the registry of a shell, in this process's working directory."""
+        streams = [self._place / name for name in ("stdin", "stdout", "stderr")]
+        for one in streams:
+            one.write_bytes(b"")
+        order = {
+            "words": words,
+            "place": str(Path.cwd()),
+            "streams": [str(one) for one in streams],
+            "environment": {"PERDURE_REGISTRY": str(shell.root), "PERDURE_ARCHIVE_ID": "a.example"},
+        }
+        asked, told = self._process.stdin, self._process.stdout
+        assert asked is not None and told is not None  # noqa: PT018 - both are pipes
+        asked.write(f"{json.dumps(order)}\n")
+        asked.flush()
+        code = int(told.readline())
+        written = [one.read_text("utf-8", errors="replace") for one in streams[1:]]
+        return Done(code, *written)
+
+    def stop(self) -> None:
+        self._process.communicate()
+        assert self._process.returncode == 0
+
+
 @pytest.fixture(scope="module")
-def hidden(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory that, on PYTHONPATH, hides the libraries of all extras from every process."""
-    made = tmp_path_factory.mktemp("hidden")
-    names = sorted(name for names in IMPORTED.values() for name in names)
-    (made / "sitecustomize.py").write_text(HIDING.format(names=names), "utf-8")
-    return made
-
-
-def run_bare(hidden: Path, shell: Shell, *words: str) -> subprocess.CompletedProcess[str]:
-    environment = os.environ | {
-        "PYTHONPATH": str(hidden),
-        "PERDURE_REGISTRY": str(shell.root),
-        "PERDURE_ARCHIVE_ID": "a.example",
-    }
-    return subprocess.run(
-        [sys.executable, "-m", "perdure.cli", *words],
-        capture_output=True,
-        text=True,
-        env=environment,
-        errors="replace",
-        check=False,
-    )
+def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BareInstallation]:
+    installation = BareInstallation(tmp_path_factory.mktemp("bare"))
+    yield installation
+    installation.stop()
 
 
 @pytest.fixture
@@ -157,12 +214,12 @@ def kept(shell: Shell, place: Path) -> dict[str, str]:
 
 
 def test_every_command_names_the_extra_and_exits_with_one_code(
-    shell: Shell, kept: dict[str, str], hidden: Path
+    shell: Shell, kept: dict[str, str], bare: BareInstallation
 ) -> None:
     """An extra that is missing: one code, one sentence with the package, and no "try again"."""
     wrong = []
     for case, (extra, *words) in NEEDED.items():
-        done = run_bare(hidden, shell, *(word.format_map(kept) for word in words))
+        done = bare.run(shell, *(word.format_map(kept) for word in words))
         told = done.stderr.strip().splitlines()
         good = (
             done.returncode == exits.CODES[MissingLibrary] == 20
@@ -176,7 +233,7 @@ def test_every_command_names_the_extra_and_exits_with_one_code(
 
 
 def test_a_bare_installation_does_everything_else(
-    shell: Shell, kept: dict[str, str], hidden: Path
+    shell: Shell, kept: dict[str, str], bare: BareInstallation
 ) -> None:
     for words in (
         ("get", kept["text"]),
@@ -199,16 +256,16 @@ def test_a_bare_installation_does_everything_else(
         ("text", kept["page"]),
         ("version",),
     ):
-        done = run_bare(hidden, shell, *words)
+        done = bare.run(shell, *words)
         assert done.returncode == 0, (words, done.stderr)
         assert "Traceback" not in done.stderr
 
 
 def test_a_command_on_many_documents_tells_of_each_and_goes_on(
-    shell: Shell, kept: dict[str, str], hidden: Path
+    shell: Shell, kept: dict[str, str], bare: BareInstallation
 ) -> None:
     (paper,) = shell.lines("mint", "--series", SERIES, "paper.pdf")
-    done = run_bare(hidden, shell, "prepare")
+    done = bare.run(shell, "prepare")
     assert done.returncode == exits.FINDINGS
     (told,) = [line for line in done.stdout.splitlines() if paper in line]
     assert told.endswith("pip install 'perdure[pdf]'")
