@@ -109,7 +109,8 @@ def filled(kind: type[PerdureError], text: str, number: int) -> PerdureError:
         tuple[int, ...]: (number,),
         tuple[dict[str, object], ...]: ({"uri": text},),
     }
-    hints = {name: get_type_hints(kind)[name] for name in kind.fields}
+    known = get_type_hints(kind)
+    hints = {name: known[name] for name in kind.fields}
     return kind(
         **{
             name: values[hint] if hint in values else first_value(hint, values)
@@ -306,6 +307,24 @@ def test_an_error_of_a_plug_in_arrives_as_its_parent_where_the_plug_in_is_not_lo
     assert str(arrived) == str(DayNotCome(identifier="pdi://a.example.us/2999/01/01/1"))
     with pytest.raises(ValueError, match="no error"):
         unpack_error(("OfPlugIn", "PerdureError"), members)
+
+
+_LOADED_LATER = """
+from perdure.errors.invalid import RefusedThere
+from perdure.errors.naming import DayNotCome
+from perdure.errors.tree import pack_error, unpack_error
+
+names, members = pack_error(DayNotCome(identifier="pdi://a.example.us/2999/01/01/1"))
+sent = ("OfPlugIn", *names), members
+assert type(unpack_error(*sent)) is DayNotCome
+kind = type("OfPlugIn", (DayNotCome,), {"__doc__": "Of a plug-in.", "code": "of-plug-in"})
+assert type(unpack_error(*sent)) is kind
+"""
+
+
+def test_an_error_of_a_plug_in_that_is_loaded_later_arrives_as_itself() -> None:
+    """In a process of its own, since a class stays."""
+    assert subprocess.run([sys.executable, "-c", _LOADED_LATER], check=False).returncode == 0
 
 
 def test_fields_of_other_types_make_no_error() -> None:

@@ -109,6 +109,8 @@ QUOTING: dict[type[PerdureError], type[PerdureError]] = {
     Undecodable: UndecodableThere,
 }
 """The class that quotes another process, for each abstract class with a code."""
+_BY_NAME: dict[str, type[PerdureError]] = {}
+"""The classes that were there when they were last listed; a plug-in may bring more."""
 
 
 def list_classes() -> Iterator[type[PerdureError]]:
@@ -149,15 +151,22 @@ def unpack_error(names: Sequence[str], members: Mapping[str, object]) -> Perdure
 
     Raises ValueError if no known class fits.
     """
-    known = {kind.__name__: kind for kind in list_classes()}
     for at, name in enumerate(names):
-        kind = known.get(name)
+        kind = _find_class(name)
         if kind is None or (at and kind is PerdureError):  # the root has no message of its own
             continue
         error = _make_error(kind, members)
         if error is not None:
             return error
     raise ValueError(f"no error class fits the names {names!r} and these fields")
+
+
+def _find_class(name: str) -> type[PerdureError] | None:
+    """Return the class of this name. All are listed again for one that was not there yet."""
+    if name not in _BY_NAME:
+        for kind in list_classes():
+            _BY_NAME.setdefault(kind.__name__, kind)
+    return _BY_NAME.get(name)
 
 
 def read_document(document: Mapping[str, object]) -> PerdureError | None:
