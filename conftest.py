@@ -14,7 +14,8 @@ Each process of a run collects all tests, which takes it many seconds: it looks 
 files that have some, and the garbage collector does not walk over the tests that it holds.
 
 `--rest-of PATH` leaves out the tests of a place that `make coverage` runs: those without examples
-of Hypothesis. So `make test` runs each test once.
+of Hypothesis, and without much to read (`growth`), because each line takes three times as long
+there. So `make test` runs each test once.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="append",
         default=[],
         metavar="PATH",
-        help="leave out the tests in PATH that are not examples of Hypothesis",
+        help="leave out the tests in PATH that are not marked hypothesis or growth",
     )
 
 
@@ -110,8 +111,8 @@ def leave_out_measured(config: pytest.Config, items: list[pytest.Item]) -> None:
     measured: list[pytest.Item] = []
     for item in items:
         is_within = any(item.path.is_relative_to(place) for place in places)
-        is_law = item.get_closest_marker("hypothesis") is not None
-        (measured if is_within and not is_law else kept).append(item)
+        is_slow = any(map(item.get_closest_marker, ("hypothesis", "growth")))
+        (measured if is_within and not is_slow else kept).append(item)
     if measured:
         config.hook.pytest_deselected(items=measured)
         items[:] = kept

@@ -438,6 +438,7 @@ def test_what_is_no_media_type(text: str) -> None:
         formats.make_token(text)
 
 
+@pytest.mark.growth
 def test_reading_a_media_type_takes_linear_time() -> None:
     """A ReDoS would not end before the time limit of the test."""
     for hostile in (

@@ -14,6 +14,7 @@ from perdure.errors import MalformedIdentifier
 from perdure.ids import ark, handle, pwid, urn, urn1993
 from perdure.ids.pwid_dialects import DIALECTS, satisfies_dialect
 
+pytestmark = pytest.mark.growth
 _LENGTH = 400_000
 
 READERS = {

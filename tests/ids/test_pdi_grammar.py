@@ -349,6 +349,7 @@ def read(text: str) -> str | None:
         return None
 
 
+@pytest.mark.growth
 @pytest.mark.parametrize("name", PATHOLOGICAL)
 def test_time_is_linear_in_the_text(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without its limit, too: time that grows with the square of the length would be hours."""

@@ -232,6 +232,7 @@ def test_keys_of_indexes_that_others_wrote(name: str) -> None:
         assert make_url_key(url or other) == key
 
 
+@pytest.mark.growth
 @pytest.mark.parametrize(
     "url",
     [

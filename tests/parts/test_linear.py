@@ -29,6 +29,7 @@ from perdure.parts import (
 from perdure.parts.installed import load_syntaxes
 
 KINDS = sorted({kind for syntax in load_syntaxes() for kind in syntax.media_types})
+pytestmark = pytest.mark.growth
 _LENGTH = 100_000
 
 TEXTS: list[tuple[Callable[[str], object], str, str]] = [

@@ -100,6 +100,7 @@ def test_the_resolver_of_others_may_know_more() -> None:
     )
 
 
+@pytest.mark.growth
 def test_many_at_once_cost_no_more_than_one_by_one() -> None:
     """Everybody waits for the one writer: time that grows with the square would be minutes."""
     name = parse("hdl:1839/x")

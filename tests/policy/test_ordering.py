@@ -89,6 +89,7 @@ def test_many_wishes_and_locations_are_ordered_all_the_same() -> None:
     assert find_pattern([*places[:2], near]).find_order(asked)[0] == 0
 
 
+@pytest.mark.growth
 @pytest.mark.parametrize("count", [2, 60])
 def test_hostile_wishes_fill_no_memory(count: int) -> None:
     """ "patterns and orders are remembered in a bounded number and size" """

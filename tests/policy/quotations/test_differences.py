@@ -92,6 +92,7 @@ def test_a_long_omission_is_one_change() -> None:
     assert [one.cited.split()[0] for one in found.changes if one.cited] == ["w1500"]
 
 
+@pytest.mark.growth
 def test_time_is_bounded_for_long_passages_of_few_words() -> None:
     """What must stay true: time is bounded, whatever the length of the sequences."""
     random = Random(1)
