@@ -160,8 +160,16 @@ def test_reports_are_taken_in_accepted_and_deleted(shell: Shell, speech: str, pl
     source = "https://doi.org/10.1000/182"
     (line,) = shell.lines("cited-by", speech)
     assert line == f"2026-11-20 received:scholix {source} -> {speech} (says Crossref)"
+    assert shell.json("cited-by", speech, "--count") == {"count": 1}
+    mint(shell, place, "note.txt", f"See {speech}.")
+    assert shell.lines("cited-by", speech)[1:] == [line]
+    assert shell.lines("cited-by", speech, "--limit", "1") != [line]
+    counts = [
+        shell.json("cited-by", speech, "--count", "--limit", most) for most in ("1", "2", "3")
+    ]
+    assert counts == [{"count": 1}, {"count": 2}, {"count": 2}]
     shell.run("citations", "delete", "1")
-    assert shell.lines("cited-by", speech) == []
+    assert line not in shell.lines("cited-by", speech)
     shell.error("citations", "delete", "1", code=10)
     inside = "http://127.0.0.1:1/x"
     assert shell.error("citations", "receive", inside, "--form", "scholix", code=4)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 import click
@@ -118,11 +118,13 @@ def _list_citations(
                 update_index(passages, "passages")
         number = 0
         for page in _walk(registry, index, named, part, wanted):
+            most = None if limit is None else limit - number
+            listed = page.citations[:most]
+            reports = page.received[: None if most is None else most - len(listed)]
             if not count:
-                _print_page(page, None if limit is None else limit - number)
-            number += len(page.citations)
-            if limit is not None and number >= limit:
-                number = limit
+                _print_rows(listed, reports)
+            number += len(listed) + len(reports)
+            if number == limit:
                 break
     if count:
         here().print_answer({"count": number}, str(number))
@@ -194,11 +196,11 @@ def end_with_tombstone(step: Gone) -> NoReturn:
     raise AssertionError("unreachable")
 
 
-def _print_page(page: CitationPage, most: int | None) -> None:
-    """Print a page, or its first `most` citations; the reports follow."""
-    for one in page.citations[:most]:
+def _print_rows(rows: Sequence[ListedCitation], reports: Sequence[CitationReported]) -> None:
+    """Print citations; the accepted reports of other services follow."""
+    for one in rows:
         here().print_answer(_make_row(one), _describe_citation(one))
-    for report in page.received if most is None or len(page.citations) < most else ():
+    for report in reports:
         _print_received(report)
 
 
