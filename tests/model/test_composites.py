@@ -66,8 +66,12 @@ def test_pieces_within_pieces() -> None:
     text = f'<a><?perdure piece="{NAME}"?><x>a{inner}c</x><?perdure end?></a>'
     outer, within = composites.read_pieces("text/xml", text.encode())
     assert (str(outer.identifier), str(within.identifier)) == (NAME, other)
-    assert composites.split_included(text, [outer, within], outer) == ["<x>a", "c</x>"]
-    assert composites.split_included(text, [outer, within], within) == ["b"]
+    pieces = [outer, within]
+    assert composites.is_filled(text, pieces, outer, ["<x>a", "c</x>"])
+    assert composites.is_filled(text, pieces, within, ["b"])
+    assert composites.is_filled(text, pieces, outer, [text[outer.start : outer.stop]])  # its own
+    for cuts in (["<x>a"], ["<x>", "c</x>"], ["<x>a", "c</x>", ""], ["<x>a", "c</x"], ["<x>b"]):
+        assert not composites.is_filled(text, pieces, outer, cuts)
 
 
 def test_a_source_is_cut_at_its_includes() -> None:

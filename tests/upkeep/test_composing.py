@@ -231,6 +231,18 @@ def test_includes_within_includes_are_filled_in(letter: Desk) -> None:
     assert "xi:include" not in made
 
 
+def test_a_composite_is_included_with_its_pieces(letter: Desk) -> None:
+    """Each piece is compared with its source, also those that the included composite had."""
+    quoted = f'<a {XI}>It: <xi:include href="{LETTER}#char=0,4" parse="text"/></a>'
+    inner = compose(letter, quoted, "text/xml")
+    both = f'<b {XI}><xi:include href="{inner}"/> and <xi:include href="{inner}"/></b>'
+    outer = compose(letter, both, "text/xml")
+    pieces = report(letter, outer)
+    named = f"{LETTER}#char=0,4"
+    assert [str(one.identifier) for one in pieces] == [inner, named, inner, named]
+    assert {one.verdict for one in pieces} == {"verbatim"}
+
+
 def test_the_hash_of_an_include_may_be_escaped(letter: Desk) -> None:
     """composites.md: "XInclude forbids a `#` in `href`"."""
     one = f'<a {XI}><xi:include href="{LETTER}%23char=0,4" parse="text"/></a>'
@@ -297,6 +309,13 @@ def test_what_cannot_be_composed(
     with pytest.raises(error):
         compose(letter, document, media_type)
     assert letter.mint(text("next")).identifier == f"{TODAY}/2.text.1"
+
+
+def test_a_part_that_is_not_xml_is_refused_with_its_reason(letter: Desk) -> None:
+    with pytest.raises(PieceUnusable) as refused:
+        compose(letter, include(LETTER), "text/xml")
+    assert "in line 1 refused: it cannot be included as XML: syntax error" in str(refused.value)
+    assert str(refused.value).count("docs/reference/composites.md") == 1
 
 
 def test_other_charsets_are_refused(letter: Desk) -> None:

@@ -141,6 +141,16 @@ class PieceUnreadable(PieceUnusable):
         return self.fault
 
 
+class IncludeNotXml(PieceUnusable):
+    """The part that an XInclude names is not XML, or not XML that can be included."""
+
+    fault: str
+
+    @property
+    def reason(self) -> str:
+        return f"it cannot be included as XML: {self.fault}"
+
+
 class IncludeUnclear(PieceUnusable):
     """An XInclude has no address, or an XPointer of its own."""
 

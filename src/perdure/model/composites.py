@@ -312,15 +312,20 @@ def _read_xml(data: bytes) -> Iterator[Piece]:
             yield opened.pop()._replace(stop=begin)
 
 
-def split_included(text: str, pieces: list[Piece], piece: Piece) -> list[str]:
-    """Return the source text of a piece without the pieces within it, cut at their places."""
-    cuts: list[str] = []
-    last = piece.start
-    for inner in pieces:
-        if last <= inner.tag and inner.stop <= piece.stop and inner != piece:
-            cuts.append(text[last : inner.tag])
-            last = inner.stop + len(_END)
-    return [*cuts, text[last : piece.stop]]
+def is_filled(text: str, pieces: list[Piece], piece: Piece, cuts: list[str]) -> bool:
+    """Return True if a piece is a document that was cut at its include elements (`split_source`),
+    with another piece at the place of each of them.
+
+    Pieces that the document had itself are in `cuts`.
+    """
+    ends = {inner.tag: inner.stop + len(_END) for inner in pieces}
+    place: int | None = piece.start
+    for number, cut in enumerate(cuts):
+        place = ends.get(place) if number and place is not None else place
+        if place is None or not text.startswith(cut, place):
+            return False
+        place += len(cut)
+    return place == piece.stop
 
 
 def split_source(data: bytes) -> list[str]:

@@ -201,8 +201,8 @@ class Provenance:
             theirs = composites.split_source(composites.decode_source(data).encode())
         except CompositeMalformed:  # it was included as text
             return verdict
-        ours = composites.split_included(document.text, document.pieces, piece)
-        return Verdict.VERBATIM if ours == theirs else verdict
+        is_same = composites.is_filled(document.text, document.pieces, piece, theirs)
+        return Verdict.VERBATIM if is_same else verdict
 
     def _report_piece(self, view: _View, piece: Piece, name: Identifier) -> PieceReport:
         reader = view.reader

@@ -23,9 +23,11 @@ from typing import NamedTuple
 from perdure.errors import PerdureError
 from perdure.errors.composing import (
     CompositeEmpty,
+    CompositeMalformed,
     CompositePiecesTooMany,
     CompositeTooLong,
     CompositeTypeUnknown,
+    IncludeNotXml,
     IncludesTooDeep,
     IncludeUnclear,
     PieceNotHeld,
@@ -322,6 +324,8 @@ def _read_element(registry: Registry, found: _Passage, href: str, line: int) -> 
         data = b"".join(registry.signatures.open_content(found.identifier, _READER))
         text = composites.decode_source(data)
         events = list(composites.walk_xml(text.encode()))
+    except CompositeMalformed as error:
+        raise IncludeNotXml(cited=href, line=line, fault=error.reason) from error
     except PerdureError as error:
         raise PieceUnreadable(cited=href, line=line, fault=str(error)) from error
     first = next(one.place for one in events if one.kind == "start")
