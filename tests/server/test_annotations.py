@@ -18,6 +18,7 @@ from perdure.ids import parse
 from perdure.model.assertions import CONTEXT, write_assertion
 from perdure.model.commands import Restrict, Withdraw
 from perdure.model.reading_rules import Access, ReadingRule
+from perdure.signing.statement import Statement
 from perdure.upkeep.asserting import retract_assertion, store_assertion
 
 ROWS: list[dict[str, Any]] = json.loads(
@@ -342,6 +343,30 @@ def test_a_plain_upload_of_an_assertion_needs_the_right(
     answer = site.put(series, body, LD_JSON, token=both)
     assert answer.status == 201
     assert len(ask(site, name)["items"]) == 1
+
+
+def test_a_signed_statement_needs_the_right_too(site: Deployment, name: str, token: str) -> None:
+    """ "by whoever holds the right `assert`": `signs` is one of the motivations."""
+    minter = site.token("statement minter", operations=("mint", "commit"), authorities=(SERIES,))
+    both = site.token("statement both", operations=("mint", "assert"), authorities=(SERIES,))
+    statement = Statement(
+        identifier=parse(name),
+        sha512="0" * 128,
+        length=3,
+        media_type="text/plain",
+        signer=f"SHA256:{'A' * 43}",
+        signed="2026-11-23T22:30:00Z",
+    )
+    body = f"{statement}\n-----BEGIN SSH SIGNATURE-----\nAAAA\n-----END SSH SIGNATURE-----\n"
+    series = f"/pdi://{SERIES}/"
+    plain = "Content-Type: text/plain"
+    for kind in (plain, f"{plain}; charset=utf-8", "Content-Type: text/html"):
+        for _ in range(3):  # the fast way learns from the first ones
+            assert site.put(series, b"plain", kind, token=minter).status == 201
+            assert site.put(series, body.encode(), kind, token=minter).status == 403
+        assert site.put(f"/{resource(name)}", body.encode(), kind, token=minter).status == 403
+    assert site.put(series, f"{statement}".encode(), plain, token=minter).status == 201
+    assert site.put(series, body.encode(), plain, token=both).status == 201
 
 
 def test_only_its_actor_changes_an_annotation(site: Deployment, name: str, token: str) -> None:

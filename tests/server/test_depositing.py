@@ -17,6 +17,8 @@ from tests.server.conftest import Answer
 from tests.server.deployment import SERIES, Deployment, deployed, resource, text
 
 from perdure.ids import parse
+from perdure.model import assertions
+from perdure.model.assertions import write_assertion
 from perdure.model.commands import Restrict, SaveToken, Withdraw
 from perdure.model.reading_rules import Access, ReadingRule
 
@@ -230,6 +232,22 @@ def test_formats_of_one_document_or_a_document_each(site: Deployment) -> None:
         post(site, place, {"act": "mint"}, cookie)
         body = site.get(place, cookie, HTML).body.decode()
         assert len(set(re.findall(r">(pdi://[^<]*)</a>", body))) == expected
+
+
+def test_an_assertion_needs_its_right_in_a_browser_too(site: Deployment) -> None:
+    """ "by whoever holds the right `assert`" """
+    about = site.mint(text(b"a letter"))
+    said = write_assertion((about,), ("commenting",), body="Out of context.")
+    rights = {"minting": ("mint",), "asserting": ("mint", "assert")}
+    for name, operations in rights.items():
+        secret = site.token(f"deposit {name}", operations=operations, authorities=(SERIES,))
+        cookie = sign_in(site, secret)
+        place = upload(site, cookie, {"series": SERIES}, (b"a.jsonld", said)).headers["location"]
+        fields = {"act": "mint", "type-0": assertions.MEDIA_TYPE}
+        answer = post(site, place, fields, cookie)
+        assert answer.status == (303 if name == "asserting" else 409), answer.body
+    found = json.loads(site.get(f"/{about}?assertions", "Accept: application/json").body)
+    assert [one["registry"]["by"] for one in found["items"]] == ["deposit asserting"]
 
 
 def test_a_next_version_is_refused_after_another_change(site: Deployment) -> None:

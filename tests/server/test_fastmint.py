@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 import socket
 import threading
@@ -15,6 +16,7 @@ from tests.server.deployment import OTHER_SERIES, SERIES, Deployment, deployed, 
 
 from perdure.ids import parse
 from perdure.ids.name_set import read_set
+from perdure.model.assertions import write_assertion
 from perdure.model.commands import SaveToken
 from perdure.model.delegations import make_delegation, read_resolver
 from perdure.model.records import Token
@@ -25,6 +27,14 @@ from perdure.upkeep.delegating import delegate_names, revoke_delegation
 MINT = f"/pdi://{SERIES}/"
 LETTER = b"To whom it may concern.\r\n"
 TYPE = "Content-Type: text/plain; charset=us-ascii"
+LD_JSON = "Content-Type: application/ld+json"
+SIGNED = (
+    b"perdure-signature-v1\nidentifier: %s\nsha512: "
+    + b"0" * 128
+    + b"\nlength: 1\nmedia-type: text/plain\nreading: bytes\nrole: author\nsigner: SHA256:"
+    + b"A" * 43
+    + b"\nsigned: 2026-11-23T22:30:00Z\n\n-----BEGIN SSH SIGNATURE-----\n"
+)
 
 
 @pytest.fixture(scope="module")
@@ -90,6 +100,21 @@ def test_both_ways_give_the_same(site: Deployment, secret: str, fields: tuple[st
         [fast] = ask(site, put(secret, *fields))
         [plain] = parse_answers(site_send(site, put(secret, *fields, "Connection: close")), ["PUT"])
         assert comparable(fast) == comparable(plain)
+
+
+@pytest.mark.parametrize("fields", [TYPE, "Content-Type: text/html; charset=utf-8", LD_JSON])
+def test_what_asserts_something_needs_another_right(site: Deployment, fields: str) -> None:
+    """Assertions and signed statements, as new documents and as next versions."""
+    secret = site.token(f"only mints {fields}", operations=("mint", "commit"))
+    [first] = ask(site, put(secret, fields))
+    name = json.loads(first.body)["identifier"]
+    data = (
+        write_assertion((name,), ("commenting",)) if fields == LD_JSON else SIGNED % name.encode()
+    )
+    for _ in range(2):  # the second time what the header means is remembered
+        for target in (MINT, f"/{parse(name).whole.resource}"):
+            [answer] = ask(site, put(secret, fields, target=target, body=data))
+            assert (answer.status, json.loads(answer.body)["code"]) == (403, "forbidden")
 
 
 def test_answers_differ_in_their_numbers_alone(site: Deployment, secret: str) -> None:

@@ -4,6 +4,9 @@ How it works: an assertion is recognised by its media type, a signed statement b
 composite by the mark near its beginning. A mint, a commit, an import and a rebuild all ask here, so
 that they agree.
 
+`find_asserted` finds those about which a document says something: who brings such a document needs
+the right `assert`.
+
 What must stay true: a document that names nothing has no targets, whatever its type says; a long
 one is not read.
 """
@@ -13,6 +16,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 
+from perdure.errors import PerdureError
+from perdure.ids import Identifier
 from perdure.model import assertions, composites
 from perdure.model.commands import Content
 from perdure.model.composites import is_composite
@@ -50,6 +55,31 @@ def find_targets(contents: Iterable[Content]) -> tuple[str, ...]:
         if content.data is not None and may_have_targets(content):
             found.update(dict.fromkeys(read_targets(content.media_type, content.data)))
     return tuple(found)
+
+
+def may_assert(media_type: str, data: bytes | None) -> bool:
+    """Return False if a document is neither an assertion nor a signed statement for sure."""
+    if data is None:
+        return False
+    return _judge_type(media_type)[0] or data[: len(_STATEMENT)] == _STATEMENT
+
+
+def find_asserted(content: Content) -> tuple[Identifier, ...] | None:
+    """Return the names about which an assertion or a signed statement says something.
+
+    None if the document is neither. A composite shows its sources, and says nothing about them.
+    """
+    data = content.data
+    if data is None or not may_assert(content.media_type, data) or len(data) > LONGEST:
+        return None
+    try:
+        if data.startswith(_STATEMENT):
+            from perdure.signing import document
+
+            return (document.parse_signed_statement(data).statement.identifier,)
+        return assertions.read_assertion(data).about
+    except PerdureError:  # another document
+        return None
 
 
 def read_targets(media_type: str, data: bytes) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC
 
 from perdure.errors import UnknownAuthority
@@ -25,6 +25,7 @@ from perdure.errors.credentials import (
 )
 from perdure.errors.quotas import MintsUsedUp
 from perdure.ids import Identifier
+from perdure.model.commands import Content
 from perdure.model.records import Token
 from perdure.model.timestamps import format_timestamp
 from perdure.policy import rights, tokens
@@ -32,6 +33,7 @@ from perdure.policy.rules import check_past_day, check_series
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.upkeep.asserting import is_kept_here
+from perdure.writing.content_targets import find_asserted, may_assert
 
 
 def find_bearer(service: Service, request: Request) -> Token:
@@ -124,6 +126,21 @@ def check_asserting(
     new = rights.make_new_object(owned, moment[:10])
     _check_chain(service, token, "assert", new, moment)
     check_asserting_about(service, token, about)
+
+
+async def check_contents(
+    service: Service, token: Token, authority: str, contents: Iterable[Content]
+) -> None:
+    """Check the right `assert` of a token that brings documents under names of an authority.
+
+    It is needed for assertions and for signed statements, whatever way they come. Raises as
+    `check_asserting`.
+    """
+    for content in contents:
+        if may_assert(content.media_type, content.data):
+            about = await service.run_cutter(find_asserted, content)
+            if about is not None:
+                check_asserting(service, token, authority, about)
 
 
 def check_asserting_about(service: Service, token: Token, about: Sequence[Identifier]) -> None:

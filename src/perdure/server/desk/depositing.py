@@ -181,6 +181,8 @@ def _correct_file(file: StagedFile, at: int, form: Mapping[str, str]) -> StagedF
 async def _mint_draft(service: Service, token: Token, draft: Draft) -> None:
     """Carry out a draft, and keep the receipts with it."""
     _check_target(service, token, draft.series, draft.of)
+    under = read_identifier(draft.of.strip()).assigned_under if draft.of else draft.series
+    await auth.check_contents(service, token, under, (file.content for file in draft.files))
     receipts: list[Receipt] = []
     for command in _plan_commands(draft):
         receipt = await service.submit_command(command, token.name)

@@ -24,7 +24,6 @@ from typing import NamedTuple
 import msgspec
 
 from perdure.errors import PerdureError
-from perdure.model.assertions import ESSENCE
 from perdure.model.commands import Answer, Mint, Receipt
 from perdure.model.records import Token
 from perdure.server.common import auth, problems
@@ -45,6 +44,7 @@ from perdure.server.resource.writing import (
     spell_type,
 )
 from perdure.storage.spool import make_content
+from perdure.writing.content_targets import may_assert
 
 Send = Callable[[bytes], None]
 
@@ -110,7 +110,7 @@ class FastMint:
         if self._is_minted_elsewhere(series):
             return False
         usual = self._headers.judge_fields(fields)
-        if usual is None:
+        if usual is None or may_assert(usual.media_type, body):  # that needs another right
             return False
         token = self._find_token(usual.digest, series)
         if token is None or service.limits.find_mint_wait(token.name):
@@ -185,7 +185,7 @@ class FastMint:
             language = read_declared_language(text.get(b"content-language", ""))
         except PerdureError:
             return None
-        if kind is None or needs_look(kind) or kind.essence == ESSENCE:  # asserting needs a right
+        if kind is None or needs_look(kind):
             return None
         format, media_type = spell_type(kind)
         return UsualUpload(digest, base, format, media_type, kind.charset, language)

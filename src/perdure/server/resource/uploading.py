@@ -19,13 +19,12 @@ from functools import partial
 from typing import NamedTuple
 
 from perdure import formats
-from perdure.errors import Incomplete, NoSuchVersion, NotAcceptable, NotFound, PerdureError
+from perdure.errors import Incomplete, NoSuchVersion, NotAcceptable, NotFound
 from perdure.errors.limits import UploadTooLarge
 from perdure.errors.requests import BytesPartial
 from perdure.formats import OCTETS, MediaType, detect
 from perdure.formats.detect import Sampler
 from perdure.ids import Identifier, parse
-from perdure.model.assertions import ESSENCE, may_be_assertion, read_assertion
 from perdure.model.commands import Commit, Content, Mint
 from perdure.model.queries import LOCAL_READER, Query
 from perdure.model.records import Record, Token
@@ -56,6 +55,7 @@ from perdure.server.resource.writing import (
 )
 from perdure.settings import Settings
 from perdure.storage.spool import Spool, make_content
+from perdure.writing.content_targets import may_assert
 
 
 class _OpenUpload(NamedTuple):
@@ -75,7 +75,7 @@ async def put_bytes(service: Service, request: Request) -> Answer:
     if isinstance(opened, Answer):
         return opened
     content = await _read_content(service, request, opened.format)
-    await _check_asserting(service, opened, content)
+    await auth.check_contents(service, opened.token, opened.authority, (content,))
     planned = opened.plan(content)
     receipt = await service.submit_command(planned.command, opened.token.name)
     return answer_receipt(service, request.base_url, planned, receipt)
@@ -94,7 +94,7 @@ def open_small(service: Service, request: Request) -> OpenWrite | Answer:
 
     def plan_upload(body: bytes) -> PlannedWrite | PlanLater:
         kind = _choose_stated_type(facts.said, body)
-        if kind is None or kind.essence == ESSENCE:  # something must be detected or checked
+        if kind is None or may_assert(kind.essence, body):  # something must be detected or checked
             return PlanLater(refuse_waiting)
         format, media_type = spell_type(kind)
         content = make_content(
@@ -210,17 +210,6 @@ def _find_expected(request: Request, identifier: Identifier, record: Record) -> 
     version = record.version(number) if number is not None else None
     absent = number is not None and not (version and version.find_representation(str(format)))
     return read_expected_revision(request, str(identifier), record, absent=absent)
-
-
-async def _check_asserting(service: Service, opened: _OpenUpload, content: Content) -> None:
-    """Raise Forbidden if a document is an assertion, and the token may not assert it."""
-    if not may_be_assertion(content.media_type) or content.data is None:
-        return
-    try:
-        assertion = await service.run_cutter(read_assertion, content.data)
-    except PerdureError:  # another document in JSON-LD
-        return
-    auth.check_asserting(service, opened.token, opened.authority, assertion.about)
 
 
 # the bytes
