@@ -452,14 +452,14 @@ class Registry:
         """
         return self.records.list_changes(self.mark(since), limit=limit)
 
-    def mark(self, text: str | ChangeMark | None) -> ChangeMark | None:
+    def mark(self, text: str | ChangeMark | None, parameter: str = "since") -> ChangeMark | None:
         """Parse the mark of a change as users write it. Raises InvalidRequest."""
         if not isinstance(text, str):
             return text
         head = self.records.find_head()
         found = parse_mark(text, current=head.epoch if head else 0)
         if found is None:
-            raise MalformedMark(mark=text)
+            raise MalformedMark(mark=text, parameter=parameter)
         return found
 
     def close(self) -> None:

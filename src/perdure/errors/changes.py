@@ -11,11 +11,12 @@ class MalformedMark(InvalidRequest):
     """The text is not the number of a change."""
 
     mark: str
+    parameter: str = "since"
     reason = "it must be a number such as 1042, or an epoch and a number such as 3.1042"
 
     @property
     def what(self) -> str:
-        return f"since={quote(self.mark)}"
+        return f"{self.parameter}={quote(self.mark)}"
 
 
 class MalformedHead(InvalidRequest):

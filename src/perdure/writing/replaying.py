@@ -18,7 +18,6 @@ mirror has.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -204,6 +203,23 @@ class Replayer:
             self._queue.finish(ledger.journal.find_record)
 
 
+class _Accepting:
+    """Stops a BrokenRule that an operator accepted. It is entered twice for each change."""
+
+    __slots__ = ("_accepted", "_change")
+
+    def __init__(self, accepted: Mapping[str, str], change: Change) -> None:
+        self._accepted, self._change = accepted, change
+
+    def __enter__(self) -> None:
+        """Nothing is needed."""
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> bool:
+        if not isinstance(error, BrokenRule):
+            return False
+        return self._accepted.get(self._change.chain.hex()) == error.rule
+
+
 class _Page:
     """The changes of one batch."""
 
@@ -251,14 +267,9 @@ class _Page:
             with self._accepting(change):
                 self._check_scope(mirrored)
 
-    @contextmanager
-    def _accepting(self, change: Change) -> Iterator[None]:
+    def _accepting(self, change: Change) -> _Accepting:
         """Go on after a broken rule if an operator accepted that this change breaks it."""
-        try:
-            yield
-        except BrokenRule as broken:
-            if self._accepted.get(change.chain.hex()) != broken.rule:
-                raise
+        return _Accepting(self._accepted, change)
 
     def _check_scope(self, mirrored: MirroredChange) -> None:
         change, lines = mirrored.change, mirrored.lines

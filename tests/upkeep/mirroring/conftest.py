@@ -86,6 +86,8 @@ class FakeOrigin:
         self.pages: list[tuple[Change, list[bytes]]] = []
         self.contents: dict[tuple[str, int, str], bytes] = {}
         self.asked: list[str] = []
+        self.refuses_ahead = False
+        """True if it closes the connection over which it is asked ahead."""
         self._numbering = Numbering()
 
     def begin(self, reason: str = "created", at: str = AT, **named: Any) -> Change:
@@ -165,6 +167,9 @@ def serve_fake(fake: FakeOrigin) -> Iterator[FakeOrigin]:
         def do_GET(self) -> None:
             fake.asked.append(self.path)
             asked = parse_qs(urlsplit(self.path).query)
+            if fake.refuses_ahead and "have" in asked:
+                self.close_connection = True
+                return
             epoch, _, number = asked["since"][0].partition(".")
             body = fake.answer_changes((int(epoch), int(number)), int(asked["limit"][0]))
             self._send(409 if body is None else 200, body or b"")

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 from tests.conftest import large
 from tests.server.deployment import OTHER_SERIES, SERIES, Deployment, resource, text
-from tests.upkeep.mirroring.conftest import MakeMirror, Mirror
+from tests.upkeep.mirroring.conftest import FakeOrigin, MakeMirror, Mirror, serve_fake
 
 from perdure.errors import MirrorReadOnly
+from perdure.errors.mirroring import OriginContradicts
 from perdure.ids import parse
 from perdure.model.about import About
 from perdure.model.changes import WITHHELD, attest_line
@@ -29,6 +31,7 @@ from perdure.model.records import Blank, Location, Value
 from perdure.registry import Registry
 from perdure.upkeep import audit
 from perdure.upkeep.changes.walking import check_changes
+from perdure.upkeep.mirroring import following
 
 LONG = bytes(range(256)) * 40_000
 """More than stays in memory."""
@@ -179,3 +182,48 @@ def test_the_secret_is_in_one_file_that_its_owner_reads(
     assert having == ["origin.token"]
     assert (mirror.root / "origin.token").stat().st_mode & 0o777 == 0o600
     assert secret not in json.dumps(str(mirror.registry.fence.list_signs()))
+
+
+# Asking ahead
+# ------------
+
+
+@pytest.mark.parametrize("refuses", [False, True])
+def test_a_mirror_asks_for_the_next_page_while_it_writes_one(
+    make_mirror: MakeMirror, monkeypatch: pytest.MonkeyPatch, *, refuses: bool
+) -> None:
+    """Also if the origin does not answer what is asked ahead, nothing is missing or twice."""
+    monkeypatch.setattr(following, "PAGE", 3)
+    fake = FakeOrigin()
+    fake.refuses_ahead = refuses
+    fake.begin()
+    for number in range(1, 12):
+        fake.mint(number)
+    with serve_fake(fake):
+        mirror = make_mirror(fake.url)
+        assert mirror.catch_up() == 12
+    assert str(mirror.registry.head().mark) == "1.12"  # type: ignore[union-attr]
+    ahead = [one for one in fake.asked if "have=" in one]
+    assert [re.findall("(?:since|have)=([0-9.]+)", one) for one in ahead] == [
+        ["1.6", "1.3"],
+        ["1.9", "1.6"],
+        ["1.12", "1.9"],
+    ]
+    assert "have=" not in fake.asked[-1]
+    assert "since=1.12&" in fake.asked[-1]  # tells the origin what is durable here
+
+
+def test_a_page_that_was_asked_for_ahead_may_lie(
+    make_mirror: MakeMirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(following, "PAGE", 2)
+    fake = FakeOrigin()
+    fake.begin()
+    for number in (1, 2, 3, 4):
+        fake.mint(number)
+    fake.mint(2)
+    with serve_fake(fake):
+        mirror = make_mirror(fake.url)
+        with pytest.raises(OriginContradicts):
+            mirror.catch_up()
+        assert str(mirror.registry.head().mark) == "1.4"  # type: ignore[union-attr]

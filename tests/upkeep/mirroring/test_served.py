@@ -28,12 +28,14 @@ from tests.upkeep.mirroring.conftest import AT, FakeOrigin, MakeMirror
 from perdure.errors import Forbidden
 from perdure.ids import parse
 from perdure.ids.name_set import read_set
+from perdure.model.changes import ChangeMark
 from perdure.model.commands import Bind, Describe, Restrict, Withdraw
 from perdure.model.delegations import make_delegation, read_resolver
 from perdure.model.queries import PUBLIC_READER, Query
 from perdure.model.reading_rules import Access, ReadingRule
 from perdure.model.records import Location
 from perdure.registry import Registry
+from perdure.storage.mirror_marks import MirrorMarks
 from perdure.upkeep import audit
 from perdure.upkeep.changes.walking import check_changes
 from perdure.upkeep.delegating import delegate_names, revoke_delegation
@@ -342,3 +344,23 @@ def test_a_write_waits_for_mirrors(origin: Deployment, make_mirror: MakeMirror) 
     assert origin.get(f"/changes?since={mark}&full", bearer).status == 200
     after = origin.put(target, b"four", "Prefer: mirrored=1, wait=0", token=token)
     assert after.headers.get("preference-applied") is None
+
+
+def test_what_a_mirror_asks_ahead_of_is_not_what_it_has(origin: Deployment) -> None:
+    """A mirror that dies now has only what it says in `have`."""
+    mirror = f"Authorization: Bearer {origin.token('one ahead', operations=('mirror',))}"
+    origin.put(f"/pdi://{SERIES}/", b"five", token=origin.token("a writer", operations=("mint",)))
+    marks = MirrorMarks(origin.root)
+    head = origin.registry.head()
+    assert head is not None
+    for have in ("1.1", str(ChangeMark(head.epoch, head.number - 1))):
+        asked = origin.get(f"/changes?since={head.mark}&have={have}&full=stored", mirror)
+        assert asked.status == 200
+        assert marks.count_mirrors(head.mark) == 0
+        assert marks.count_mirrors(ChangeMark(1, 1)) > 0
+    assert origin.get(f"/changes?since={head.mark}&have=x&full", mirror).status == 400
+    later = f"/changes?since=1.1&have={head.mark}&full"  # more than it asks after
+    assert origin.get(later, mirror).status == 200
+    assert marks.count_mirrors(head.mark) == 0
+    assert origin.get(f"/changes?since={head.mark}&full", mirror).status == 200
+    assert marks.count_mirrors(head.mark) == 1

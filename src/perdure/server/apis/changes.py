@@ -9,7 +9,8 @@ the next change, which it notices by `perdure.storage.generation`. At most `MOST
 wait; further ones are answered at once. Changes within the scopes of the token have full rows, the
 others public ones. `full=stored` leaves out the lines in the form of `perdure import`. The field
 `Perdure-Head` says which change is the last one, so that a mirror knows how far behind it is. The
-mark that a mirror of everything asks with is noted, for writes that wait for mirrors.
+mark that a mirror of everything asks with is noted, for writes that wait for mirrors. If the mirror
+asks ahead of what is durable there, `have` is the durable mark, and is noted in its place.
 
 What must stay true: a request that waits holds no thread. Rows are made from durable changes only,
 and all rows of an answer from one state of the registry.
@@ -56,14 +57,15 @@ async def list_changes(service: Service, request: Request) -> Answer:
     mirror = mirrors.check_mirror(service, request) if "full" in asked else None
     limit = read_number("limit", asked.get("limit", str(LIMIT)), 1, MOST)
     mark = service.registry.mark(asked["since"]) if "since" in asked else None
+    have = service.registry.mark(asked["have"], "have") if "have" in asked else mark
     matched = _WAIT.search(request.read_field(b"prefer"))
     seconds = min(int(matched[1]), LONGEST_WAIT) if matched else 0
     page = _Page(service, mark, limit, mirror, with_import=asked.get("full") != STORED)
     seen = service.count_changes()
     read = service.read_list if mirror is None else service.run_cutter
     body, head = await read(page.write_rows)
-    if mirror is not None and mirror.covers_all and mark is not None:
-        await service.run_cutter(_note_mark, service, mirror.name, mark)
+    if mirror is not None and mirror.covers_all and mark is not None and have is not None:
+        await service.run_cutter(_note_mark, service, mirror.name, min(mark, have))
     applied = []
     if not body and seconds and service.waiting_count < MOST_WAITING:
         applied.append((b"preference-applied", b"wait=%d" % seconds))

@@ -38,6 +38,11 @@ CHANGES = (
                 schema={"type": "string", "pattern": "^([0-9]{1,9}[.])?[0-9]{1,18}$"},
             ),
             Parameter(
+                name="have",
+                text="the last change that a mirror has on its disk, if it asks ahead of it",
+                schema={"type": "string", "pattern": "^([0-9]{1,9}[.])?[0-9]{1,18}$"},
+            ),
+            Parameter(
                 name="limit",
                 text="the largest number of rows",
                 schema={"type": "integer", "minimum": 1, "maximum": changes.MOST},

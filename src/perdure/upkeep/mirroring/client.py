@@ -36,6 +36,7 @@ from perdure.upkeep.mirroring.wire import ContentHead, ContentQuestion, WireMalf
 _SECONDS = 60.0
 _LARGEST_PAGE = 256 << 20
 _LONGEST_LINE = 64 << 10
+_FULL = "&full=stored"
 _AT_ONCE = 1000
 """Representations that are asked for together."""
 
@@ -75,6 +76,8 @@ class RegistryClient:
         make = http.client.HTTPSConnection if is_secure else http.client.HTTPConnection
         self._connection = make(parts.hostname or "", parts.port, timeout=_SECONDS)
         self._is_interrupted = False
+        self._begun: ChangeMark | None = None
+        """The mark of the request for changes that was sent and not answered yet."""
         self._path = parts.path.rstrip("/")
         self._fields = {"Authorization": f"Bearer {secret}"} if secret else {}
 
@@ -101,11 +104,45 @@ class RegistryClient:
         """
         asked = f"since={since}" if since is not None else "since=0.0"
         fields = {"Prefer": f"wait={wait}"} if wait else {}
-        path = f"/changes?{asked}&limit={limit}{'' if is_public else '&full=stored'}"
+        path = f"/changes?{asked}&limit={limit}{'' if is_public else _FULL}"
         answer = self._ask("GET", path, None, fields, wait=wait)
         if answer.status == HTTPStatus.CONFLICT:
             self._drop(answer)
             raise OriginForgets
+        return self._read_changes(answer)
+
+    def begin_changes(self, since: ChangeMark, *, have: ChangeMark, limit: int) -> None:
+        """Ask for changes after a mark, and do not wait: `end_changes` reads the answer.
+
+        `have`: the last change that is durable here. Nothing else is asked until the answer is
+        read. If it fails, `end_changes` returns None.
+        """
+        path = f"{self._path}/changes?since={since}&have={have}&limit={limit}{_FULL}"
+        try:
+            self._connection.request("GET", path, None, self._fields)
+            self._begun = since
+        except (OSError, http.client.HTTPException):
+            self._connection.close()
+
+    def end_changes(self, since: ChangeMark | None) -> ChangePage | None:
+        """Read the answer to `begin_changes`.
+
+        Return None if changes after another mark were asked for, or if the registry did not send
+        any: then `fetch_changes` says why.
+        """
+        begun, self._begun = self._begun, None
+        if begun is None:
+            return None
+        with suppress(OSError, http.client.HTTPException, OriginUnusable):
+            if begun == since:
+                page = self._read_changes(self._connection.getresponse())
+                if page.changes:
+                    return page
+        self._connection.close()
+        return None
+
+    def _read_changes(self, answer: http.client.HTTPResponse) -> ChangePage:
+        """Read a page of changes. Raises OriginUnusable."""
         self._check_status(answer)
         text = self._read_all(answer)
         try:

@@ -3,7 +3,8 @@
 How it works: the mirror's own last change says where it stands, because records and changes are
 written together. It asks the origin for the changes after that one, waits there if there is none,
 fetches the bytes that they bring, and replays them (`perdure.writing.replaying`). If the process is
-killed at any moment, the next one goes on at the last durable change.
+killed at any moment, the next one goes on at the last durable change. While a full page is
+replayed, the origin already reads the next one, which was asked for over a connection of its own.
 
 If the origin does not know the last change of the mirror, or sends one that breaks a rule, the
 mirror stops: it goes on serving what it has, keeps the two rows that contradict each other, and
@@ -47,7 +48,7 @@ from perdure.storage.origin import (
     load_state,
     save_state,
 )
-from perdure.storage.ports import Records, storage_errors
+from perdure.storage.ports import storage_errors
 from perdure.upkeep.mirroring.client import OriginForgets, RegistryClient
 from perdure.upkeep.mirroring.comparing import list_served
 from perdure.upkeep.mirroring.handed_over import HandOvers
@@ -55,7 +56,7 @@ from perdure.upkeep.mirroring.meeting import KnownMarks, count_common, read_chan
 from perdure.upkeep.mirroring.wire import show_row
 from perdure.writing.replaying import Replayer
 
-PAGE = 1000
+PAGE = 2000
 """Changes that are asked for together."""
 WAIT = 30
 """Seconds that a request for changes waits for one."""
@@ -95,14 +96,16 @@ class MirrorFollower:
     follows already, and the errors of opening the registry.
     """
 
-    def __init__(self, registry: Registry, *, client: RegistryClient | None = None) -> None:
+    def __init__(self, registry: Registry) -> None:
         origin = find_origin(registry.root)
         if origin is None:
             raise NotMirror(directory=str(registry.root))
         self.origin: MirroredOrigin = origin
         self._registry = registry
         self._root: Path = registry.root
-        self._client = client or RegistryClient(origin.url, load_secret(registry.root))
+        self._client = RegistryClient(origin.url, load_secret(registry.root))
+        self._ahead = RegistryClient(origin.url, load_secret(registry.root))
+        """Asks for the page after the one that is being replayed."""
         state = load_state(registry.root)
         self.state = state or MirrorState(at=self._now(), verdict="following")
         self._saved = 0.0
@@ -126,6 +129,7 @@ class MirrorFollower:
             )
             opened.callback(self._replayer.close)
             opened.callback(self._client.close)
+            opened.callback(self._ahead.close)
             self._opened = opened.pop_all()
         return self
 
@@ -135,6 +139,7 @@ class MirrorFollower:
     def interrupt(self) -> None:
         """End a request that waits, from a handler of signals."""
         self._client.interrupt()
+        self._ahead.interrupt()
 
     def _now(self) -> str:
         return format_timestamp(self._registry.clock())
@@ -176,7 +181,12 @@ class MirrorFollower:
         head = self._replayer.head
         mark = head.mark if head else None
         try:
-            page = self._client.fetch_changes(mark, limit=PAGE, wait=wait)
+            page = self._ahead.end_changes(mark) or self._client.fetch_changes(
+                mark, limit=PAGE, wait=wait
+            )
+            if mark is not None and len(page.changes) == PAGE:
+                last = page.changes[-1].change.mark
+                self._ahead.begin_changes(last, have=mark, limit=PAGE)
             self._replay(page.changes)
         except OriginForgets:
             self._stop(self._find_fork(head))
@@ -334,7 +344,7 @@ class MirrorFollower:
     def _describe_breach(self, broken: BrokenRule, head: ChainHead | None) -> Contradiction:
         change = broken.change
         mirrored = MirroredChange(change=change) if change is not None else None
-        last = find_row(self._registry.records, head)
+        last = read_change(self._registry.records, head.mark) if head else None
         if broken.rule == replaying.CHAIN and head is not None:
             return self._find_fork(head)
         return Contradiction(
@@ -387,8 +397,3 @@ def may_follow(root: Path) -> bool:
 
 _GONE = frozenset(("withdrawn", "erased", "forbidden"))
 """Reasons for which no one may have the bytes."""
-
-
-def find_row(records: Records, head: ChainHead | None) -> MirroredChange | None:
-    """The last change of a mirror."""
-    return read_change(records, head.mark) if head else None
