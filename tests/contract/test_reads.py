@@ -10,11 +10,12 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from tests.conftest import Clock, Desk
+from tests.conftest import Clock, Desk, text
 from tests.contract import locally
 from tests.contract.fixture import make_registry
 from tests.contract.table import TABLE, Cell, cells, fill_spelling
 from tests.reading.test_resolve import ask
+from tests.server.both_ways import BothWays
 from tests.server.native_client import make_request
 
 from perdure.ids import parse
@@ -168,6 +169,35 @@ def test_the_fast_path_reads_as_seldom_as_the_plain_way(kind: str, desk: Desk) -
         asyncio.run(ask_once())
     generation.close()
     assert len(read) == FAST[kind], read
+
+
+@pytest.fixture(scope="module")
+def ways(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BothWays]:
+    ways = BothWays(make_registry(tmp_path_factory.mktemp("left")))
+    ways.desk.registry.delegations.load_index()
+    yield ways
+    ways.close()
+
+
+@pytest.mark.parametrize("kind", ["bare", "several versions", "reserved", "withdrawn"])
+def test_what_the_fast_path_leaves_is_not_read_again(kind: str, ways: BothWays) -> None:
+    """ "1 record read per plain request", whichever way answers it."""
+    target = fill_spelling("/{path}", TABLE["kinds"][kind])
+    assert ways.ask_fast(target) is None  # which has read the record
+    with counting(ways.desk) as read:
+        ways.ask_plainly(target)
+    assert not read
+    with counting(ways.desk) as read:
+        ways.ask_plainly(target)
+    assert len(read) == 1, read  # it is left for one request
+
+
+def test_a_record_that_was_left_is_not_older_than_the_last_change(ways: BothWays) -> None:
+    """fast/path: "no answer is older than the last change that was acknowledged"."""
+    name = str(parse(ways.desk.mint(text("Dear")).identifier).resource)
+    assert ways.ask_fast(f"/{name}") is None
+    ways.desk.withdraw(name)
+    assert ways.ask_plainly(f"/{name}").startswith(b"HTTP/1.1 410 ")
 
 
 def find_collections(desk: Desk) -> list[str]:

@@ -13,6 +13,7 @@ from tests.conftest import Clock, Desk
 from perdure.server.application import Application
 from perdure.server.common.bearers import Bearers
 from perdure.server.common.cold_reads import ColdReads
+from perdure.server.common.left_records import LeftRecords
 from perdure.server.common.metrics import Metrics
 from perdure.server.common.service import Service
 from perdure.server.fast.path import FastPath
@@ -30,9 +31,10 @@ class BothWays:
         registry = self.desk.registry
         self.generation = Generation(root)
         cold = ColdReads(registry.records, registry.reading)
-        self.fast = FastPath(registry, self.generation, cold=cold)
+        left = LeftRecords(self.generation.counts)
+        self.fast = FastPath(registry, self.generation, cold=cold, left=left)
         bearers = Bearers(registry.records, self.generation)
-        service = Service(registry, bearers, Metrics())
+        service = Service(registry, bearers, Metrics(), left=left)
         self._application = Application(service, cold, TasklessWrites(service, cold))
         self._cold = cold
         self._runner = asyncio.Runner()

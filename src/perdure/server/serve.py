@@ -41,6 +41,7 @@ from perdure.server.application import Application
 from perdure.server.common import logs
 from perdure.server.common.bearers import Bearers
 from perdure.server.common.cold_reads import CHECK_EVERY, ColdReads
+from perdure.server.common.left_records import LeftRecords
 from perdure.server.common.metrics import DIRECTORY, Metrics
 from perdure.server.common.service import Service
 from perdure.server.common.traffic import EVERY as TRAFFIC_EVERY
@@ -116,11 +117,13 @@ class Worker:
             Metrics(self.limits),
             health=health,
             limits=self.limits,
+            left=LeftRecords(self._generation.counts),
             is_mirror=bool(self._registry.fence.find_origin()),
         )
         writes = TasklessWrites(self._service, self._cold)
         self._application = Application(self._service, self._cold, writes)
-        self.fast = FastPath(self._registry, self._generation, health, self._cold)
+        left = self._service.left
+        self.fast = FastPath(self._registry, self._generation, health, self._cold, left)
         self.fast.drop_outdated()
         self.fast_write = FastWrites(self._service, writes)
         self.end_waits = self._service.stopping.set

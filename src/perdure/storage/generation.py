@@ -30,6 +30,8 @@ class Generation:
     Only the process of the writer may call `note_revision`.
     """
 
+    is_mapped = True
+
     def __init__(self, root: Path) -> None:
         fd = os.open(root / FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:

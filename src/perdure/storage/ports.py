@@ -126,6 +126,10 @@ class RevisionCounter(Protocol):
     """
 
     @property
+    def is_mapped(self) -> bool:
+        """True if the counts are in memory, so that to read one asks no server."""
+
+    @property
     def counts(self) -> CountPair:
         """Both counts."""
 

@@ -30,6 +30,7 @@ from perdure.registry import Registry
 from perdure.server.common.bearers import Bearers
 from perdure.server.common.desk_sessions import DeskSessions
 from perdure.server.common.indexes import ReaderIndexes
+from perdure.server.common.left_records import LeftRecords
 from perdure.server.common.metrics import Metrics
 from perdure.server.common.passwords import Passwords
 from perdure.server.common.proxy_cache import ProxyCache
@@ -61,6 +62,8 @@ class Service:
     passwords: Passwords = field(default_factory=Passwords)
     health: Health = field(default_factory=Health)
     limits: ClientLimits = field(default_factory=ClientLimits)
+    left: LeftRecords = field(default_factory=LeftRecords)
+    """The records that the fast path has read for requests that it left."""
     is_mirror: bool = False
     """True if the registry was a mirror when the worker started."""
     capturing: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))

@@ -97,6 +97,8 @@ class Leads:
         self._lookups = lookups
         self._is_governed = is_governed
         self._counts = counts
+        self._seen = -1
+        """The count of changes when the state of `lookups` was last found to be current."""
         self._unfolding = Unfolding(self._find_record, settings.templates)
         self._fresh = settings.fresh_seconds
         self._base_url = settings.base_url
@@ -193,11 +195,13 @@ class Leads:
 
     def _confirm_missing(self, key: str) -> int | None:
         """Return the count of changes since which a record has been missing, or None."""
-        if self._counts[1] != self._lookups.changes:  # this turn's state is older than a change
-            self._lookups.release_state()
+        changes = self._counts[1]
+        if changes not in (self._lookups.changes, self._seen):
+            self._lookups.release_state()  # the state of this turn may be older than a new record
             if self._lookups.find_record(key) is not None:
                 return None
-        return self._lookups.changes if self._lookups.is_held else None
+        self._seen = changes
+        return changes if self._lookups.is_held else None
 
     def _lead_to_owner(
         self,

@@ -21,8 +21,8 @@ from perdure.storage.ports import CountPair, Records
 class TurnLookUp:
     """Looks up records for the event loop."""
 
-    def __init__(self, records: Records, cold: ColdReads, counts: CountPair) -> None:
-        """`counts` are those of `perdure.storage.generation`."""
+    def __init__(self, records: Records, cold: ColdReads, counts: CountPair | None) -> None:
+        """`counts` are those of `perdure.storage.generation`, if they are in memory."""
         self._cold = cold
         self._counts = counts
         self._lookup = records.open_lookup()
@@ -33,7 +33,7 @@ class TurnLookUp:
         """True if a state is held, so that look-ups need not wait for the disk. The three functions
         above need it; `find_record` sees to it."""
         self.changes = -1
-        """The count of changes before the state that is held, or that was held last."""
+        """The count of changes before the state that is held, or was held last; -1 if unknown."""
         self._read_keys: frozenset[str] = frozenset()
         """The keys of records that were read from the disk for the request being answered."""
 
@@ -63,7 +63,8 @@ class TurnLookUp:
         self._cold.start_reading(key, answer)
 
     def _hold_state(self) -> None:
-        self.changes = self._counts[1]
+        if self._counts is not None:
+            self.changes = self._counts[1]
         self._lookup.hold_state()
         self.is_held = True
         asyncio.get_running_loop().call_soon(self.release_state)

@@ -52,6 +52,7 @@ from perdure.server.common.answers import escape_uri, write_answer
 from perdure.server.common.asking import current_day, write_choice_fields
 from perdure.server.common.cold_reads import ColdReads
 from perdure.server.common.conditions import add_entity_tag
+from perdure.server.common.left_records import LeftRecords
 from perdure.server.common.redirects import make_redirect
 from perdure.server.fast import handle_values
 from perdure.server.fast.choices import ChosenAnswers, OpenChoice
@@ -92,12 +93,17 @@ class FastPath:
         generation: RevisionCounter,
         health: Health | None = None,
         cold: ColdReads | None = None,
+        left: LeftRecords | None = None,
     ) -> None:
+        """`left` takes the records of requests that the plain way must answer."""
         settings = registry.settings
         self._health = health or Health()
         self._day = current_day()
         cold = cold or ColdReads(registry.records, registry.reading)
-        self._lookups = TurnLookUp(registry.records, cold, generation.counts)
+        self._lookups = TurnLookUp(
+            registry.records, cold, generation.counts if generation.is_mapped else None
+        )
+        self._left = left or LeftRecords()
         self._find_record = self._lookups.find_record
         self._find_stored = self._lookups.find_stored
         self._reading = registry.reading
@@ -364,7 +370,11 @@ class FastPath:
                     return self._open_choice(candidates, path)
             sole = find_in_record(record, version, format, self._day)
         if sole is None:
-            return self._decide_step(text, record or stored.decode_stored(stored_text))
+            record = record or stored.decode_stored(stored_text)
+            found = self._decide_step(text, record)
+            if found is None:
+                self._left.leave_record(key, record, self._lookups.changes)
+            return found
         uri, ttl = sole
         before, around = self._frame if ttl is None else _make_frame(ttl, self._base_url)
         return b"".join((before, escape_uri(uri), path.join(around)))
@@ -388,7 +398,11 @@ class FastPath:
         stored_text = self._find_record(identifier.key)
         if stored_text is None or self._is_exception(identifier):
             return None
-        return self._decide_step(text, stored.decode_stored(stored_text))
+        record = stored.decode_stored(stored_text)
+        found = self._decide_step(text, record)
+        if found is None:
+            self._left.leave_record(identifier.key, record, self._lookups.changes)
+        return found
 
     def _decide_step(self, text: str, record: Record) -> _Resolved | None:
         if record.values and list_alias_texts(record):

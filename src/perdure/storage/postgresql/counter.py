@@ -47,6 +47,8 @@ class DatabaseCounts:
 class DatabaseCounter:
     """The counter, as the port `perdure.storage.ports.RevisionCounter`."""
 
+    is_mapped = False
+
     def __init__(self, ask: Ask) -> None:
         self.counts = DatabaseCounts(ask)
 
