@@ -45,8 +45,8 @@ _NO_BASE_URL = (
     "--store",
     metavar="STORE",
     default="",
-    help="Store of the records of a new registry: sqlite, or the address of a PostgreSQL database "
-    "(postgresql://USER@HOST/DATABASE).",
+    help="Store of the records of a new registry: sqlite, the address of a PostgreSQL database "
+    "(postgresql://USER@HOST/DATABASE), or the name of one from another package.",
 )
 def init(
     directory: Path | None,
