@@ -378,6 +378,7 @@ class OpenRegistry(Registry):
         document was withdrawn, MissingLibrary without `perdure[text]`, or the errors of
         `read_text`.
         """
+        from perdure.extractors.plain_text import Characters
         from perdure.upkeep.indexing import bring_up_to_date, open_passages
 
         with open_passages(self) as index:
@@ -385,7 +386,8 @@ class OpenRegistry(Registry):
 
             bring_up_to_date(index)
             if name is None:
-                return asking.find_quotations_in(self, index, text, "text", LOCAL_READER)
+                whole = Characters(text)
+                return asking.find_quotations_in(self, index, whole, "text", LOCAL_READER)
             resolved = self._resolve(name, part)
             report = asking.find_quotations_of(self, index, resolved, LOCAL_READER)
         if isinstance(report, Gone):

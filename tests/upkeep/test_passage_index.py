@@ -10,25 +10,30 @@ from collections.abc import Iterator
 
 import apsw
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.conftest import AUTHORITY, SERIES, TODAY, Desk, html, text
 from tests.upkeep.test_fingerprints import PLANTED, RFC, list_equal_runs, read_words
 
 pytest.importorskip("numpy")
 
+import numpy as np
+
 from perdure.errors import MissingLibrary
 from perdure.ids import parse
 from perdure.model.commands import Erase, Restrict, Withdraw
-from perdure.model.queries import PUBLIC_READER
+from perdure.model.queries import PUBLIC_READER, Gone, Query
 from perdure.model.reading_rules import Access, ReadingRule
 from perdure.model.records import Record
 from perdure.storage.spool import make_content
 from perdure.upkeep.changes.following import catch_up
 from perdure.upkeep.quotations import FILE
+from perdure.upkeep.quotations.asking import find_quotations_of
 from perdure.upkeep.quotations.finding import MOST_PLACES, FoundPassage, find_passages
 from perdure.upkeep.quotations.fingerprints import WORDS, Match
 from perdure.upkeep.quotations.passage_index import RUNS, PassageIndex
 from perdure.upkeep.quotations.runs import STRETCH
-from perdure.upkeep.quotations.words import FoldedWords, fold_text
+from perdure.upkeep.quotations.words import FoldedWords, fold_text, spell_words
 
 SENTENCE = " ".join(f"word{number}" for number in range(15))
 LETTER = f"He wrote:\n> {SENTENCE.upper()}.\nSo he did."
@@ -70,6 +75,47 @@ def test_the_text_of_a_page_is_searched_without_its_tags(desk: Desk) -> None:
     desk.mint(html("<p>" + SENTENCE.replace(" word7", " <b>word7</b>") + "</p>"))
     (found,) = search(desk, LETTER)
     assert found.words == WORDS.promise
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<h1>Title</h1><p>{}</p><p>The end",
+        "<table><tr><td>a</td><td>{}</td><td>b</td></table>",
+        "<ul><li>a<li>{}<li>b</ul>",
+        "<h1>Tïtle</h1><p>{}</p><p>Das Ende",  # with accents
+        "<h1>Ti\u00adtle</h1><p>{}</p><p>The end",  # with characters that do not count
+    ],
+)
+@pytest.mark.parametrize("at", [0, 7])
+def test_words_end_where_a_block_of_a_page_does(desk: Desk, page: str, at: int) -> None:
+    """ "every run of 15 equal words that is not boilerplate is found": exactly 15, also if nothing
+    but a tag is between two of them, in both directions.
+    """
+    words = SENTENCE.split()
+    written = "</p><p>".join((" ".join(words[:at]), " ".join(words[at:]))) if at else SENTENCE
+    data = page.format(written).encode()
+    desk.mint(make_content(data, format="html", media_type="text/html", charset="utf-8"))
+    (found,) = search(desk, LETTER)
+    assert (found.words, LETTER[found.start : found.stop]) == (15, SENTENCE.upper())
+    index = PassageIndex(desk.registry)
+    desk.mint(text(LETTER))
+    list(catch_up(desk.registry.records, index))
+    resolved = desk.registry.reading.resolve(Query(identifier=parse(f"{TODAY}/1.html.1")))
+    report = find_quotations_of(desk.registry, index, resolved, PUBLIC_READER)
+    index.close()
+    assert not isinstance(report, Gone)
+    assert [one.words for one in report.quotations] == [15]
+
+
+@given(st.lists(st.text("ab1ä\u00adßえ .", min_size=1), min_size=1, max_size=6))
+def test_law_a_break_divides_words_as_a_blank_does(pieces: list[str]) -> None:
+    """ "it also ends where a block of a page begins or ends, although nothing divides it there"."""
+    breaks = np.cumsum([len(one) for one in pieces])[:-1].astype(np.intp)
+    broken, divided = fold_text("".join(pieces), breaks), fold_text(" ".join(pieces))
+    for ours, theirs in zip(broken, divided, strict=True):
+        assert ours.numbers.tolist() == theirs.numbers.tolist()
+    assert spell_words("".join(pieces), breaks) == spell_words(" ".join(pieces))
 
 
 @pytest.mark.parametrize(

@@ -64,16 +64,17 @@ def quotes_find(file: str) -> None:
 
     FILE may have any format of which 'perdure text' prints the text; - is a text in UTF-8 on stdin.
     """
+    from perdure.extractors.plain_text import Characters
     from perdure.model.queries import LOCAL_READER
     from perdure.upkeep.indexing import open_passages
 
     if file == "-":
-        text = sys.stdin.buffer.read().decode("utf-8", "replace")
+        text = Characters(sys.stdin.buffer.read().decode("utf-8", "replace"))
     else:
         from perdure.reading.file_parts import FileParts
 
         with FileParts(Path(file)) as local:
-            text = local.read_text(None)
+            text = local.read_divided_text()
     with here().open_registry() as registry, open_passages(registry) as index:
         from perdure.upkeep.quotations.asking import find_quotations_in
 

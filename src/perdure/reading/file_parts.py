@@ -16,12 +16,13 @@ from typing import Self
 from perdure import formats
 from perdure import parts as syntaxes
 from perdure.errors import MalformedPart
+from perdure.extractors.plain_text import Characters
 from perdure.extractors.port import Extent, Part, Source, iterate_body
 from perdure.formats.detect import LOOK, detect_type
 from perdure.ids.pdi_fragment import read_fragment
 from perdure.parts import Selector, pdi
 from perdure.reading.extraction import PartExtraction
-from perdure.reading.plain_texts import read_plain_text
+from perdure.reading.plain_texts import read_divided_text, read_plain_text
 
 
 class FileParts:
@@ -52,6 +53,10 @@ class FileParts:
         """Read the plain text of the file, or of a part of it. Raises as `read_plain_text`."""
         selector = None if spec is None else _read_selector(spec, self.source, web=False)
         return read_plain_text(self._extraction, self.source, selector)
+
+    def read_divided_text(self) -> Characters:
+        """Read the plain text of the file. Raises as `read_divided_text`."""
+        return read_divided_text(self._extraction, self.source)
 
     def __enter__(self) -> Self:
         return self

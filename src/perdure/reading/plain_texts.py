@@ -25,6 +25,7 @@ from perdure.errors import InvalidRequest
 from perdure.errors.cutting import TextElsewhere, TextNotSupported
 from perdure.errors.limits import PlainTextTooLong
 from perdure.errors.naming import VersionNotSaid
+from perdure.extractors.plain_text import Characters, list_breaks
 from perdure.extractors.port import Source, iterate_body
 from perdure.formats import MediaType
 from perdure.formats.detect import LOOK, detect_type, resolve_type
@@ -64,7 +65,15 @@ def choose_text(resolved: Resolved, *, whole: bool = False) -> Fetch | Gone:
 def read_plain_text(
     extraction: PartExtraction, source: Source, selector: Selector | None = None
 ) -> str:
-    """Return the plain text of a source, or of a part of it.
+    """Return the plain text of a source, or of a part of it. Raises as `read_divided_text`."""
+    return read_divided_text(extraction, source, selector).text
+
+
+def read_divided_text(
+    extraction: PartExtraction, source: Source, selector: Selector | None = None
+) -> Characters:
+    """Return the plain text of a source, or of a part of it, with the places at which words end
+    although nothing divides them.
 
     Raises TextNotSupported if it has none, and what `PartExtraction.read_text` and `cut_part`
     raise.
@@ -73,19 +82,20 @@ def read_plain_text(
         text = extraction.read_text(source)
         if text is None:
             raise TextNotSupported(media_type=source.media_type, selector=_SELECTOR)
-        return text.text
+        return Characters(text.text, list_breaks(text))
     part = extraction.cut_part(source, selector)
     kind = MediaType.parse(part.media_type).with_charset(part.charset)
     body = iterate_body(part.body, source)
     with _hold_bytes(body, kind, f"{source.name}#{selector}") as cut:
         own = extraction.read_text(cut)
     if own is not None:
-        return own.text
+        return Characters(own.text, list_breaks(own))
     whole = extraction.read_text(source)
     place = None if whole is None else whole.locate_part(part)
     if whole is None or place is None:
         raise TextNotSupported(media_type=part.media_type, selector=_SELECTOR)
-    return whole.text[place.start : place.stop]
+    inside = [one - place.start for one in list_breaks(whole) if place.start < one < place.stop]
+    return Characters(whole.text[place.start : place.stop], inside)
 
 
 def read_capture_text(

@@ -12,21 +12,25 @@ counted. The record of the text itself is not searched.
 from __future__ import annotations
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from perdure.errors import Corrupt, PerdureError
 from perdure.errors.cutting import TextNotSupported
 from perdure.errors.limits import PlainTextTooLong
+from perdure.extractors.plain_text import Characters
 from perdure.ids import Identifier, parse
 from perdure.model.queries import Fetch, Gone, Reader
 from perdure.policy.citing import require_citation
-from perdure.reading.plain_texts import choose_text, read_plain_text
+from perdure.reading.plain_texts import choose_text, read_divided_text
 from perdure.reading.resolved import Resolved
 from perdure.reading.targets import spell_part_uri
 from perdure.registry import Registry
 from perdure.upkeep.changes.following import count_behind
 from perdure.upkeep.quotations.finding import PROMISE, FoundPassage, find_passages
 from perdure.upkeep.quotations.passage_index import PassageIndex
-from perdure.upkeep.quotations.texts import ComparedText, open_compared_text
+from perdure.upkeep.quotations.texts import ComparedText, open_compared_text, read_breaks
+from perdure.upkeep.quotations.words import NO_BREAKS
 
 LARGEST = 20 << 20  # characters of a text that is searched
 _SHOWN = 300  # characters of a passage
@@ -77,18 +81,21 @@ class _Subject(msgspec.Struct, frozen=True, kw_only=True):
 
     about: str
     text: str
+    breaks: NDArray[np.intp] = NO_BREAKS
+    """The places at which words end although nothing divides them."""
     name: Identifier | None = None
     day: str = ""
     compared: ComparedText | None = None
 
 
 def find_quotations_in(
-    registry: Registry, index: PassageIndex, text: str, about: str, reader: Reader
+    registry: Registry, index: PassageIndex, text: Characters, about: str, reader: Reader
 ) -> QuotationReport:
     """Find the passages of a text in held documents. Raises PlainTextTooLong."""
-    if len(text) > LARGEST:
+    if len(text.text) > LARGEST:
         raise PlainTextTooLong(source=about, most=LARGEST)
-    return _search(registry, index, _Subject(about=about, text=text), reader)
+    subject = _Subject(about=about, text=text.text, breaks=read_breaks(text.breaks))
+    return _search(registry, index, subject, reader)
 
 
 def find_quotations_of(
@@ -106,8 +113,13 @@ def find_quotations_of(
     source, selector = registry.documents.find_text(resolved, step)
     about = str(step.identifier) if resolved.part is None else str(resolved.asked)
     if selector is not None:
-        text = read_plain_text(registry.parts, source, selector)
-        subject = _Subject(about=about, text=text, day=_find_day(resolved, step))
+        text = read_divided_text(registry.parts, source, selector)
+        subject = _Subject(
+            about=about,
+            text=text.text,
+            breaks=read_breaks(text.breaks),
+            day=_find_day(resolved, step),
+        )
     else:
         compared = open_compared_text(registry.parts, source)
         if compared is None:
@@ -117,6 +129,7 @@ def find_quotations_of(
         subject = _Subject(
             about=about,
             text=compared.cut(0, compared.length),
+            breaks=compared.list_breaks(0, compared.length),
             name=step.identifier,
             day=_find_day(resolved, step),
             compared=compared,
@@ -146,7 +159,15 @@ def _search(
         if isinstance(error, Corrupt):
             unread.append(name)
 
-    found = find_passages(registry, index, subject.text, reader, without=without, note=note)
+    found = find_passages(
+        registry,
+        index,
+        subject.text,
+        reader,
+        breaks=subject.breaks,
+        without=without,
+        note=note,
+    )
     quotations = [_describe(subject, one) for one in found]
     quotations.sort(key=lambda one: (one.start, -one.words, one.document))
     mark = index.find_mark()

@@ -38,9 +38,11 @@ from perdure.upkeep.quotations.passage_index import KINDS, IndexedDocument, Pass
 from perdure.upkeep.quotations.runs import STRETCH, list_ranges
 from perdure.upkeep.quotations.texts import ComparedText, open_compared_text
 from perdure.upkeep.quotations.words import (
+    NO_BREAKS,
     FoldedWords,
     Numbers,
     TextWords,
+    cut_breaks,
     fold_text,
     mix_numbers,
     spell_words,
@@ -93,15 +95,17 @@ def find_passages(
     text: str,
     reader: Reader,
     *,
+    breaks: NDArray[np.intp] = NO_BREAKS,
     without: str = "",
     note: Callable[[str, PerdureError], None] = lambda _name, _error: None,
 ) -> Iterator[FoundPassage]:
     """Yield the passages of a text that held documents contain, document by document.
 
+    `breaks` are the places at which words of the text end although nothing divides them.
     `without` is the key of a record whose documents are not searched. `note` gets each document
     that could not be read. Raises ValueError if the text has more than 2^24 - 1 words.
     """
-    ours = fold_text(text)
+    ours = fold_text(text, breaks)
     for number, hits in _look_up(index, ours):
         document = index.find_document(number)
         if document is None or document.key == without:
@@ -112,7 +116,15 @@ def find_passages(
             note(document.name, error)
             continue
         if theirs is not None:
-            yield from _compare_document(document, theirs, hits, text, ours)
+            yield from _compare_document(document, theirs, hits, _OurText(text, breaks, ours))
+
+
+class _OurText(NamedTuple):
+    """The text of which passages are searched."""
+
+    text: str
+    breaks: NDArray[np.intp]
+    words: TextWords
 
 
 def _look_up(index: PassageIndex, ours: TextWords) -> Iterator[tuple[int, dict[str, _Hits]]]:
@@ -164,20 +176,20 @@ def _compare_document(
     document: IndexedDocument,
     theirs: ComparedText,
     hits: dict[str, _Hits],
-    text: str,
-    ours: TextWords,
+    ours: _OurText,
 ) -> Iterator[FoundPassage]:
     """Yield the passages of a document that are equal."""
     for kind, found in hits.items():
         rule = KINDS[kind]
-        mine: FoldedWords = getattr(ours, kind)
+        mine: FoldedWords = getattr(ours.words, kind)
         reading = _WindowedWords(theirs, kind)
         located = _locate_hits(mine, reading, found, rule)
         for match in _extend_hits(mine, reading, located, rule):
             start, stop = _measure(mine, match.first, match.length)
             their_start, their_stop = reading.measure(match.second, match.length)
-            written = theirs.cut(their_start, their_stop)
-            if not _is_same(text[start:stop], written):
+            one = spell_words(ours.text[start:stop], cut_breaks(ours.breaks, start, stop))
+            there = theirs.list_breaks(their_start, their_stop)
+            if one != spell_words(theirs.cut(their_start, their_stop), there):
                 continue
             yield FoundPassage(
                 start=start,
@@ -195,11 +207,6 @@ def _compare_document(
 def _measure(words: FoldedWords, first: int, length: int) -> tuple[int, int]:
     """Return the characters of words in a row."""
     return int(words.starts[first]), int(words.stops[first + length - 1])
-
-
-def _is_same(one: str, other: str) -> bool:
-    """Return True if the words of two texts are the same, as they are written."""
-    return one == other or spell_words(one) == spell_words(other)
 
 
 class _WindowedWords:
@@ -284,7 +291,8 @@ class _WindowedWords:
             if kept > 0:
                 written = written[: len(written) - len(tail) + kept]
                 self._stop = self._start + len(written)
-        self.words = getattr(fold_text(written), self._kind)
+        breaks = self._text.list_breaks(self._start, self._start + len(written))
+        self.words = getattr(fold_text(written, breaks), self._kind)
 
 
 def _locate_hits(mine: FoldedWords, theirs: _WindowedWords, hits: _Hits, rule: Winnowing) -> _Hits:

@@ -77,7 +77,7 @@ class _RunRow(NamedTuple):
 class PassageIndex(DocumentIndex):
     """The index of one registry. For one thread."""
 
-    format = 4
+    format = 5  # before, words at the borders of blocks of a page were one word
     schema = (
         DOCUMENTS
         + """

@@ -8,13 +8,20 @@ What must stay true: both have the same characters at the same places.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from perdure.errors.limits import PlainTextTooLong
-from perdure.extractors.plain_text import LARGEST, LongText, PlainText, SlicedText
+from perdure.extractors.plain_text import (
+    LARGEST,
+    LongText,
+    PlainText,
+    SlicedText,
+    list_breaks,
+)
 from perdure.extractors.port import Indexes, Source
 from perdure.extractors.text.characters import find_characters
 from perdure.ids import Identifier, scheme_of
@@ -30,7 +37,7 @@ from perdure.upkeep.quotations.fingerprints import (
     Winnowing,
     find_fingerprints,
 )
-from perdure.upkeep.quotations.words import FoldedWords, fold_text
+from perdure.upkeep.quotations.words import NO_BREAKS, FoldedWords, cut_breaks, fold_text
 
 _STRETCH = 4 << 20  # characters that are fingerprinted at once
 _OVERLAP = 16 << 10  # characters of the stretch before that are read again
@@ -46,6 +53,11 @@ class ComparedText(Protocol):
     def cut(self, start: int, stop: int) -> str:
         """Return the characters [start, stop)."""
 
+    def list_breaks(self, start: int, stop: int) -> NDArray[np.intp]:
+        """Return the places inside them, from their first, at which words end although nothing
+        divides them.
+        """
+
     def find_part(self, name: Identifier, start: int, stop: int) -> str | None:
         """Return the part of a document that contains them, in the meaning that parts of this name
         have (ruling: part-meaning); None if no single part does.
@@ -59,6 +71,7 @@ class CompleteText(NamedTuple):
     """A text in memory."""
 
     plain: PlainText
+    breaks: NDArray[np.intp]
     source: Source
     indexes: Indexes
 
@@ -68,6 +81,9 @@ class CompleteText(NamedTuple):
 
     def cut(self, start: int, stop: int) -> str:
         return self.plain.text[start:stop]
+
+    def list_breaks(self, start: int, stop: int) -> NDArray[np.intp]:
+        return cut_breaks(self.breaks, start, stop)
 
     def find_part(self, name: Identifier, start: int, stop: int) -> str | None:
         if isinstance(self.plain, SlicedText) and _is_canonical(name, self.source):
@@ -95,6 +111,9 @@ class StoredText(NamedTuple):
 
     def cut(self, start: int, stop: int) -> str:
         return self.stored.read_characters(start, stop)
+
+    def list_breaks(self, start: int, stop: int) -> NDArray[np.intp]:
+        return cut_breaks(NO_BREAKS, start, stop)  # as it is read, all words are divided
 
     def find_part(self, name: Identifier, start: int, stop: int) -> str | None:
         if _is_canonical(name, self.source):
@@ -124,10 +143,17 @@ def open_compared_text(parts: PartExtraction, source: Source) -> ComparedText | 
     long = parts.open_long_text(source) if source.length > LARGEST else None
     if long is None:
         plain = parts.read_text(source)  # raises, if it is too long
-        return None if plain is None else CompleteText(plain, source, parts.indexes)
+        if plain is None:
+            return None
+        return CompleteText(plain, read_breaks(list_breaks(plain)), source, parts.indexes)
     if long.length > _LONGEST:
         raise PlainTextTooLong(source=source.name, most=_LONGEST)
     return StoredText(long, source, parts.indexes)
+
+
+def read_breaks(breaks: Sequence[int]) -> NDArray[np.intp]:
+    """Return the breaks of a text as `perdure.upkeep.quotations.words` reads them."""
+    return np.unique(np.asarray(breaks, dtype=np.intp)) if len(breaks) else NO_BREAKS
 
 
 class TextPrints(NamedTuple):
@@ -143,7 +169,10 @@ def list_prints(text: ComparedText) -> TextPrints:
     A long one is read in stretches that overlap by more than a window, so that the choice is the
     same as in one piece, or has a few more.
     """
-    found = [_find_prints(*one) for one in _read_stretches(text)]
+    found = [
+        _find_prints(written, start, text.list_breaks(start, start + len(written)))
+        for written, start in _read_stretches(text)
+    ]
     return TextPrints(_join([one.words for one in found]), _join([one.characters for one in found]))
 
 
@@ -166,8 +195,8 @@ def _find_border(written: str, before: int) -> int:
     return at if at > before // 2 else before
 
 
-def _find_prints(written: str, offset: int) -> TextPrints:
-    folded = fold_text(written)
+def _find_prints(written: str, offset: int, breaks: NDArray[np.intp]) -> TextPrints:
+    folded = fold_text(written, breaks)
     return TextPrints(
         _place_prints(folded.words, WORDS, offset),
         _place_prints(folded.characters, CHARACTERS, offset),

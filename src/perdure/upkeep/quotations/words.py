@@ -2,9 +2,10 @@
 
 How it works: each character has a class and a folded form (`perdure.model.folding`). Tables with an
 entry per code point have them, and are filled page by page when a text first has a character of the
-page. A word is a run of letters and digits. A character of a script without spaces (Han, Kana, Thai
-…) is a word of its own, in a list of its own. The number of a word is a polynomial of its folded
-characters modulo 2^64, mixed.
+page. A word is a run of letters and digits; it also ends where a block of a page begins or ends,
+although nothing divides it there (`perdure.extractors.plain_text.list_breaks`). A character of a
+script without spaces (Han, Kana, Thai …) is a word of its own, in a list of its own. The number of
+a word is a polynomial of its folded characters modulo 2^64, mixed.
 
 What must stay true: the number of a word depends on the word only, not on its place. Everything is
 pure and takes time and memory in proportion to the text. Different words may have equal numbers, by
@@ -16,6 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -34,6 +36,8 @@ _LETTER, _ALONE, _IGNORED = Kind.LETTER, Kind.ALONE, Kind.IGNORED
 _SEPARATOR = Kind.SEPARATOR
 _BASE = np.uint64(0x9E3779B97F4A7C15)  # odd, so that it has an inverse modulo 2^64
 _SPACE = re.compile(r"\s")
+NO_BREAKS: NDArray[np.intp] = np.empty(0, dtype=np.intp)
+"""The places at which words end of a text in which something divides all words."""
 
 
 class FoldedWords(NamedTuple):
@@ -70,19 +74,34 @@ class _Spelling(dict[int, str]):
 _spelling = _Spelling()
 
 
-def spell_words(text: str) -> list[str]:
-    """Return the words of a text as they are written, folded, one after the other.
+def spell_words(text: str, breaks: NDArray[np.intp] = NO_BREAKS) -> list[str]:
+    """Return the words of a text as they are written, folded, one after the other. `breaks` are
+    those of `fold_text`.
 
     >>> spell_words("Änd\u0301 the 永遠")
     ['and', 'the', '永', '遠']
     """
+    if len(breaks):
+        text = " ".join(text[start:stop] for start, stop in pairwise([0, *breaks.tolist(), None]))
     return text.translate(_spelling).split()
 
 
-def fold_text(text: str) -> TextWords:
-    """Return the words of a text."""
-    found = [_fold_block(text[start:stop], start) for start, stop in _list_blocks(text)]
+def fold_text(text: str, breaks: NDArray[np.intp] = NO_BREAKS) -> TextWords:
+    """Return the words of a text. `breaks` are the places, in order, at which words end although
+    nothing divides them.
+    """
+    found = []
+    for start, stop in _list_blocks(text):
+        inside = cut_breaks(breaks, start, stop)
+        found.append(_fold_block(text[start:stop], start, inside))
     return TextWords(_join([one.words for one in found]), _join([one.characters for one in found]))
+
+
+def cut_breaks(breaks: NDArray[np.intp], start: int, stop: int) -> NDArray[np.intp]:
+    """Return the breaks inside characters [start, stop) of a text, counted from the first."""
+    low, high = np.searchsorted(breaks, (start, stop), side="left")
+    found: NDArray[np.intp] = breaks[low:high] - start
+    return found[found > 0]
 
 
 # tables
@@ -158,12 +177,12 @@ def _list_blocks(text: str) -> Iterator[tuple[int, int]]:
         start = stop
 
 
-def _fold_block(text: str, offset: int) -> TextWords:
+def _fold_block(text: str, offset: int, breaks: NDArray[np.intp]) -> TextWords:
     if text.isascii():
         data = text.encode("ascii")
         letters, forms = _ascii_tables()
         kept = np.frombuffer(data.translate(letters), dtype=bool)
-        return _cut_words(_Block(kept, None, _widen(data.translate(forms)), offset))
+        return _cut_words(_Block(kept, None, _widen(data.translate(forms)), offset, breaks))
     points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4").astype(np.intp)
     tables = _tables()
     tables.learn_pages(points)
@@ -171,8 +190,9 @@ def _fold_block(text: str, offset: int) -> TextWords:
     alone = classes == _ALONE
     kept = (classes == _LETTER) | alone
     if (classes == _IGNORED).any() or tables.lengths[points].max() > 1:
-        return _cut_slowly(points, classes, tables, offset)
-    return _cut_words(_Block(kept, alone, tables.folded[points].astype(np.uint64), offset))
+        return _cut_slowly(points, classes, tables, offset, breaks)
+    folded = tables.folded[points].astype(np.uint64)
+    return _cut_words(_Block(kept, alone, folded, offset, breaks))
 
 
 @cache
@@ -198,17 +218,21 @@ class _Block(NamedTuple):
     """None if the block has only words of letters."""
     folded: Numbers
     offset: int
+    breaks: NDArray[np.intp]
 
 
 def _cut_words(block: _Block) -> TextWords:
-    """Return the words of a block: a word ends before a separator."""
-    kept, alone, folded, offset = block
+    """Return the words of a block: a word ends before a separator, and at a break."""
+    kept, alone, folded, offset, breaks = block
     begins, ends = kept.copy(), kept.copy()
     begins[1:] &= ~kept[:-1]
     ends[:-1] &= ~kept[1:]
     if alone is not None:
         begins[1:] |= kept[1:] & (alone[1:] | alone[:-1])
         ends[:-1] |= kept[:-1] & (alone[1:] | alone[:-1])
+    if len(breaks):
+        begins[breaks] |= kept[breaks]
+        ends[breaks - 1] |= kept[breaks - 1]
     first = np.flatnonzero(begins)
     if not len(first):
         return TextWords(_join([]), _join([]))
@@ -221,14 +245,20 @@ def _cut_words(block: _Block) -> TextWords:
 
 
 def _cut_slowly(
-    points: NDArray[np.intp], classes: NDArray[np.uint8], tables: _Tables, offset: int
+    points: NDArray[np.intp],
+    classes: NDArray[np.uint8],
+    tables: _Tables,
+    offset: int,
+    breaks: NDArray[np.intp],
 ) -> TextWords:
     """Do the same if some characters are ignored, or have several folded forms."""
     kept = np.flatnonzero((classes == _LETTER) | (classes == _ALONE))
     if not len(kept):
         return TextWords(_join([]), _join([]))
     alone = classes[kept] == _ALONE
-    separators = np.cumsum(classes == _SEPARATOR, dtype=np.uint32)[kept]
+    divides = classes == _SEPARATOR
+    divides[breaks] = True
+    separators = np.cumsum(divides, dtype=np.uint32)[kept]
     begins = np.ones(len(kept), dtype=bool)
     begins[1:] = (separators[1:] != separators[:-1]) | alone[1:] | alone[:-1]
     first = np.flatnonzero(begins)
