@@ -1,9 +1,9 @@
 """The command line: every function of perdure, for people and for scripts.
 
 How it works: `perdure` is one group of commands. Each module here holds the commands of one theme,
-and is imported when one of them is called or listed. A command imports what it needs only when it
-runs. `perdure.cli.command` adds the options that every command has (`--json`, `-C`). Writes go
-through the write door, so they work beside a running server.
+and is imported when one of them is called; `perdure --help` reads `summaries` instead. A command
+imports what it needs only when it runs. `perdure.cli.command` adds the options that every command
+has (`--json`, `-C`). Writes go through the write door, so they work beside a running server.
 
 What must stay true: stdout carries data and nothing else; an error is one line on stderr and the
 exit code that `perdure.cli.exits` gives it, never a traceback; `perdure --help` starts at once.
@@ -128,6 +128,17 @@ class Perdure(PerdureGroup):
         module = import_module(f"perdure.cli.{_MODULES[cmd_name]}")
         commands = (one for one in vars(module).values() if isinstance(one, click.Command))
         return next(one for one in commands if one.name == cmd_name)
+
+    def format_commands(
+        self,
+        ctx: click.Context,  # noqa: ARG002  (as click calls it)
+        formatter: click.HelpFormatter,
+    ) -> None:
+        """Write the list of commands, and load none of them."""
+        from perdure.cli.summaries import SUMMARIES
+
+        with formatter.section("Commands"):
+            formatter.write_dl(list(SUMMARIES.items()))
 
     def invoke(self, ctx: click.Context) -> Any:
         try:

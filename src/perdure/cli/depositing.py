@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import shutil
 import sys
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
@@ -202,6 +201,8 @@ def _show_plan(
     refused: Path | None,
 ) -> None:
     """Plan a directory, and print the plan."""
+    import tempfile
+
     from perdure.upkeep.deposit.moving_in import plan_directory
 
     if target is not None and target.exists():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -64,6 +63,8 @@ def find_resolvers(
 
     Raises MissingLibrary without the extra `discovery` if name servers must be asked.
     """
+    import asyncio
+
     settings = here().load_settings()
     discoverer = make_discoverer(settings, name_servers, keep=keep)
     found = asyncio.run(discoverer.discover(identifier))
@@ -158,6 +159,8 @@ def list_entries(series: str, resolver: str | None = None) -> tuple[Sequence[Zon
 def check_live(settings: Settings, series: Sequence[str], timeout: float) -> bool:
     """Compare the live records of each series with those of `perdure dns`. Return True if all are
     as they should be."""
+    import asyncio
+
     from perdure.fetching.discovery.lookups import NameServers
     from perdure.policy.discovery.zones import list_records
 

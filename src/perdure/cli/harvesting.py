@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
@@ -130,6 +129,8 @@ def _run_harvest(
     wish: HarvestWish,
     errors: str | None,
 ) -> None:
+    import asyncio
+
     from perdure.upkeep.harvesting.running import harvest_repository
 
     with _Report(errors) as report:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +36,8 @@ def run_handle_server(port: int | None) -> None:
     Only resolution and site information are answered; to write, use the REST API. If the setting
     handle_port is set, 'perdure serve' starts this command.
     """
+    import asyncio
+
     import uvloop
 
     from perdure.errors.configuring import AddressUnusable

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -57,6 +56,8 @@ def choose_source(
     files: Path | None,
 ) -> Iterator[SourceChoice]:
     """Choose the form of a file. A stream of another form than our own is copied to a file."""
+    import tempfile
+
     from perdure.upkeep.exchange import opening
 
     words: dict[str, Any] = {

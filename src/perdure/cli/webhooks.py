@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -111,6 +110,8 @@ def enable_webhook(number: int) -> None:
 @click.argument("number", type=_NUMBER)
 def test_webhook(number: int) -> None:
     """Send a test message to the webhook with NUMBER, once. Exits with 1 if it is not accepted."""
+    import asyncio
+
     from perdure.upkeep.webhooks.delivering import Deliverer, DeliveryFailed
 
     with _open_subscriptions() as (registry, subscriptions):
@@ -137,6 +138,8 @@ def run_webhooks(once: bool) -> None:
     One process delivers at a time. Exits with 1 if it disabled a webhook that failed for five
     days, or that answered 410.
     """
+    import asyncio
+
     from perdure.upkeep.searching.updating import hold_lock
     from perdure.upkeep.webhooks.delivering import LOCK, deliver_all, keep_delivering
 
