@@ -12,9 +12,12 @@ import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import cache
+from itertools import accumulate
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.conftest import Clock, Desk, copy_as_new
 from tests.reading.test_citations_of_media import check, keep, make_pdf
 
@@ -23,6 +26,7 @@ from perdure.ids import parse
 from perdure.model.queries import PUBLIC_READER, Gone, Query
 from perdure.model.verdicts import Verdict
 from perdure.reading.citations.describing import find_passage
+from perdure.reading.citations.divided import DividedPassage
 from perdure.upkeep.citations.citation_index import CitationIndex
 from perdure.upkeep.citations.listing import CitationListing
 from perdure.upkeep.citations.subjects import make_subject
@@ -210,6 +214,53 @@ def test_the_origin_in_an_archive_is_a_byte_of_the_record(desk: Desk) -> None:
         assert str(found.right) == f"{citing}@{len(first)}={part}"
     with pytest.raises(PartOutOfRange, match="origin"):
         check(desk, f"{citing}@{end + 1}={part}")
+
+
+PAGE = "<h1>Title</h1><ul><li>{}</li><li>{}</li></ul><p>The end"
+
+
+def test_a_tag_between_two_words_of_a_page_divides_them(desk: Desk) -> None:
+    """`reflowed`: "equal but for white space, line breaks", as people see the page."""
+    at = SENTENCE.index(" word9 ")
+    halves = SENTENCE[:at], SENTENCE[at + 1 :]
+    cited = keep(desk, LETTER.encode(), "text", "text/plain")
+    page = keep(desk, PAGE.format(*halves).encode(), "html", "text/html")
+    part, origin = f"{cited}#char={START},{STOP}", PAGE.index("{}")
+    stop = origin + len(halves[0]) + len("</li><li>") + len(halves[1])
+    found = check(desk, f"{page}@{origin}={part}")
+    assert (found.verdict, str(found.part)) == (
+        Verdict.REFLOWED,
+        f"{page}#char={origin},{stop}",
+    )
+    assert found.passage is not None
+    assert (found.passage.before, found.passage.after) == ("Title", "The end")
+    found = check(desk, f"{page}@0={part}")
+    assert (found.verdict, found.likeness) == (Verdict.ELSEWHERE, Verdict.REFLOWED)
+    assert str(found.right) == f"{page}@{origin}={part}"
+    back = check(desk, f"{cited}@{START}={page}#char={origin},{stop}")  # the other way round
+    assert (back.verdict, str(back.part)) == (Verdict.REFLOWED, part)
+    other = keep(desk, PAGE.format(halves[0], "x" + halves[1]).encode(), "html", "text/html")
+    (change,) = check(desk, f"{other}@{origin}={part}").changes
+    assert (change.cited, change.citing) == ("word9", "xword9")
+    start = PAGE.index("{}") - len("<h1></h1><ul><li>") + len(halves[0])
+    assert (change.start, change.stop) == (start, start + len("xword9"))
+    both = keep(desk, PAGE.format(*halves).encode() + b"<p>x", "html", "text/html")
+    same = check(desk, f"{both}@{origin}={page}#char={origin},{stop}")
+    assert same.verdict is Verdict.VERBATIM  # equal as they are
+
+
+@given(st.lists(st.text("ab \n", min_size=1), min_size=1, max_size=6))
+def test_law_places_of_a_divided_text(pieces: list[str]) -> None:
+    """ "positions in the result are those of the texts themselves"."""
+    text = "".join(pieces)
+    breaks = list(accumulate(map(len, pieces)))
+    passage = DividedPassage(text, breaks)
+    divided = passage.divide()
+    assert divided.split() == " ".join(pieces).split()
+    for place, character in enumerate(text):
+        assert divided[passage.shift(place)] == character
+        assert passage.restore(passage.shift(place)) == place
+        assert passage.restore(passage.shift(place) + 1) == place + 1  # the end of a passage
 
 
 def test_a_passage_without_a_part_of_its_own_is_the_document(desk: Desk) -> None:

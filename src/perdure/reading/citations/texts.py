@@ -24,14 +24,14 @@ import msgspec
 from perdure.errors import PartNotSupported, PartOutOfRange
 from perdure.errors.limits import PlainTextTooLong
 from perdure.errors.root import count_things
-from perdure.extractors.plain_text import LARGEST, PlainText, SlicedText, UnitText
+from perdure.extractors.plain_text import LARGEST, PlainText, SlicedText, UnitText, list_breaks
 from perdure.extractors.port import Part, Source, Span, iterate_body
 from perdure.extractors.text.coding import find_coding, find_part_codec
 from perdure.extractors.text.decoded import DecodedText
 from perdure.extractors.text.index import TextIndex, Unit, open_index
 from perdure.model.verdicts import Comparison, Excerpt, Verdict
 from perdure.parts import ByteRange, CharRange, Instant, Page, Selector
-from perdure.policy.quotations.passages import compare_passages
+from perdure.reading.citations.divided import DividedPassage, compare_divided
 from perdure.reading.citations.origins import (
     TABLES,
     Medium,
@@ -77,11 +77,13 @@ def compare_texts(parts: PartExtraction, citing: Side, origin: Origin, cited: Si
         ours = _open_text(parts, citing.source)
         place = _find_place(parts, citing.source, ours, origin)
     with blame(cited.identifier):
-        theirs = _read_passage(parts, cited, quoted)
+        passage = _read_passage(parts, cited, quoted)
+        theirs = passage.text
         if len(theirs) > _LONGEST:
             raise PlainTextTooLong(source=cited.source.name, most=_LONGEST)
     with blame(citing.identifier):
-        comparison = compare_passages(ours.text, place.start, place.until, theirs)
+        divided = DividedPassage(ours.text, list_breaks(ours))
+        comparison = compare_divided(divided, place.start, place.until, passage)
         return _describe(parts, citing.source, ours, origin, comparison, theirs)
 
 
@@ -188,20 +190,23 @@ def _open_text(parts: PartExtraction, source: Source) -> PlainText:
     return text
 
 
-def _read_passage(parts: PartExtraction, cited: Side, quoted: str | None) -> str:
+def _read_passage(parts: PartExtraction, cited: Side, quoted: str | None) -> DividedPassage:
     """Return the cited text as people read it."""
     source = cited.source
     plain = quoted is not None and (
         source.essence in TABLES or isinstance(text := _open_text(parts, source), DecodedText)
     )
     if plain and quoted is not None:
-        return _LINE_BREAK.sub("\n", quoted)
+        return DividedPassage(_LINE_BREAK.sub("\n", quoted))
     text = _open_text(parts, source)
     if cited.selector is None:
-        return text.text
+        return DividedPassage(text.text, list_breaks(text))
     part = parts.cut_part(source, cited.selector)
     passage = text.locate_part(part)
-    return "" if passage is None else text.text[passage.start : passage.stop]
+    if passage is None:
+        return DividedPassage("")
+    breaks = [one - passage.start for one in list_breaks(text)]
+    return DividedPassage(text.text[passage.start : passage.stop], breaks)
 
 
 # places
