@@ -23,6 +23,8 @@ from tests.signing.stamping import make_authority, stamp
 
 from perdure.cli import exits
 from perdure.errors import InvalidRequest
+from perdure.ids import parse
+from perdure.registry import Registry
 from perdure.signing.signers import read_signer
 from perdure.signing.statement import DOMAIN, parse_statement
 
@@ -220,6 +222,29 @@ def test_a_signature_is_as_old_as_its_bytes_and_not_as_its_name(
     (place / "late").write_text(f"{statement}\n{signature}")
     shell.run("commit", old.removesuffix(".text.1"), "late", "--type", "text/plain")
     assert verdicts(shell, code=exits.FINDINGS) == [(signed, "revoked")]
+
+
+def test_a_list_is_read_once_for_each_of_its_revisions(
+    shell: Shell, place: Path, signed: str, key: str
+) -> None:
+    listed = trust(shell, place, f"ann {key}")
+    (place / "allowed").write_text(f"bob {key}\n")
+    shell.run("mint", "--series", SERIES, "allowed", "--type", "text/plain")
+    settings = shell.root / "perdure.toml"
+    both = f'["{SERIES}={listed}", "hdl:1839/={listed[:-1]}{int(listed[-1]) + 1}"]'
+    settings.write_text(settings.read_text().replace(f'["{SERIES}={listed}"]', both))
+    names = [parse(signed), parse("hdl:1839/x")]
+    with Registry(shell.root) as registry:
+        ours, others = map(registry.signatures.load_trust, names)
+        assert [one.versions[0].signers.signers[0].principals for one in (ours, others)] == [
+            ("ann",),
+            ("bob",),
+        ]
+        assert registry.signatures.load_trust(names[0]) is ours
+        assert registry.signatures.load_trust(names[1]) is others
+        trust(shell, place, f"ann {key}", f"eve {key}", name=listed)
+        assert len(registry.signatures.load_trust(names[0]).versions) == 2
+        assert registry.signatures.load_trust(names[1]) is others
 
 
 def test_bytes_that_were_withdrawn_are_not_judged(

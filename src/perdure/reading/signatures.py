@@ -56,6 +56,7 @@ from perdure.signing.verdict import (
 from perdure.storage.ports import Records
 
 _PAGE = 1000
+_MOST_LISTS = 16  # lists of allowed signers that are kept in memory
 MOST = 1000
 """Signatures of one name that are judged."""
 
@@ -104,7 +105,8 @@ class Signatures:
         self._find_signers = find_signers
         self._authorities = authorities
         self._clock = clock
-        self._trusts: dict[tuple[str, int], Trust] = {}
+        self._trusts: dict[str, tuple[int, Trust]] = {}
+        """The lists that were read last, each with the revision of its record."""
 
     # contents
     # --------
@@ -402,10 +404,14 @@ class Signatures:
         record = self._records.find_record(listed.key)
         if record is None:
             raise NotFound(identifier=str(listed))
-        key = (listed.key, record.revision)
-        if key not in self._trusts:
-            self._trusts = {key: Trust(tuple(self._read_versions(listed, record)))}
-        return self._trusts[key]
+        kept = self._trusts.get(listed.key)
+        if kept is not None and kept[0] == record.revision:
+            return kept[1]
+        trust = Trust(tuple(self._read_versions(listed, record)))
+        if len(self._trusts) >= _MOST_LISTS:
+            self._trusts.clear()
+        self._trusts[listed.key] = record.revision, trust
+        return trust
 
     def _read_versions(self, listed: Identifier, record: Record) -> Iterator[TrustVersion]:
         past = [one for one in self._records.list_revisions(listed.key) if one.versions]
