@@ -160,14 +160,13 @@ def test_a_harvest_changes_only_what_it_brought(
         write_record("oai:r:6", "doi:10.6666/6"),
     )
     done = run(local_registry, repository.url, "--only", "doi:10.5555/*", code=exits.FINDINGS)
-    assert count(done) == (1, 0, 5)
+    assert count(done) == (1, 0, 3)
+    assert json.loads(done.stdout)["skipped"] == 2  # the second and the sixth: not of --only
     told = {one["record"]: one for one in map(json.loads, done.stderr.splitlines())}
     assert {name: one["code"] for name, one in told.items()} == {
         "oai:r:1": "conflict",
-        "oai:r:2": "invalid-request",  # not one of --only
         "oai:r:3": "invalid-request",
         "oai:r:5": "invalid-request",
-        "oai:r:6": "invalid-request",
     }
     taken = read(local_registry, "doi:10.5555/4")
     assert [one.uri for one in taken.locations] == ["https://b.example/4"]
@@ -178,6 +177,27 @@ def test_a_harvest_changes_only_what_it_brought(
     repository.pages[""] = write_list(write_deleted("oai:r:1"), write_deleted("doi:10.5555/ours"))
     assert count(run(local_registry, repository.url)) == (0, 0, 0)
     assert read(local_registry, "doi:10.5555/ours").tombstone is None
+
+
+def test_a_harvest_of_some_names_skips_the_others(
+    repository: Repository, tmp_path: Path, local_registry: Path
+) -> None:
+    """Records, links and documents alike: a name outside `--only` is no fault."""
+    repository.pages[""] = write_list(
+        write_record("oai:r:1", "doi:10.5555/1", "https://a.example/1"),
+        write_record("oai:r:2", "doi:10.6666/2", "https://a.example/2"),
+    )
+    done = run(local_registry, repository.url, "--only", "doi:10.5555/*")
+    assert json.loads(done.stdout) == {"taken": 1, "deleted": 0, "skipped": 1, "refused": 0}
+    with deployed(tmp_path / "origin") as origin:
+        first, second = (origin.mint(text(word)) for word in (b"first", b"second"))
+        url = f"{origin.base}/.well-known/resourcesync"
+        for way in ("links", "documents"):
+            done = run(local_registry, url, "--as", way, "--only", str(resource(first)))
+            expected = {"taken": 1, "deleted": 0, "skipped": 1, "refused": 0}
+            assert json.loads(done.stdout) == expected, way
+    assert read(local_registry, first) is not None
+    assert read(local_registry, second) is None
 
 
 def test_links_have_an_address_and_no_description(

@@ -146,7 +146,7 @@ class _Report:
     def __init__(self, errors: str | None) -> None:
         self._errors = errors
         self._opened = ExitStack()
-        self._taken = self._deleted = self._refused = 0
+        self._taken = self._deleted = self._skipped = self._refused = 0
 
     def __enter__(self) -> _Report:
         path = self._errors
@@ -162,6 +162,7 @@ class _Report:
         """Report a page that was taken."""
         self._taken += count.taken
         self._deleted += count.deleted
+        self._skipped += count.skipped
         for fault in count.faults:
             self._refused += not fault.is_taken
             if self._log is not None:
@@ -171,8 +172,15 @@ class _Report:
 
     def print_summary(self) -> None:
         """Print the counts. The command exits with 1 if a record was refused."""
-        counts = {"taken": self._taken, "deleted": self._deleted, "refused": self._refused}
+        counts = {
+            "taken": self._taken,
+            "deleted": self._deleted,
+            "skipped": self._skipped,
+            "refused": self._refused,
+        }
         words = f"{count_things(self._taken, 'record')} taken, {self._deleted} deleted"
+        if self._skipped:
+            words += f", {self._skipped} skipped"
         here().print_summary(counts, f"{words}, {self._refused} refused")
         if self._refused:
             note_findings()

@@ -135,17 +135,6 @@ class HarvestWaits(Conflict):
     reason = "its repository deleted it; its withdrawal waits for another person"
 
 
-class OutsideHarvest(IdentifierQuoted, InvalidRequest):
-    """A harvested record has a name that the harvest does not take (`--only`)."""
-
-    only: str
-    rule = _PAGE
-
-    @property
-    def reason(self) -> str:
-        return f"this harvest takes only {quote(self.only)}"
-
-
 class HarvestedWithoutAddress(IdentifierQuoted, InvalidRequest):
     """A harvested record has no address to which a link could lead."""
 

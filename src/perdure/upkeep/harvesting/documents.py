@@ -29,6 +29,8 @@ from perdure.upkeep.harvesting.taking import HarvestTaking, is_brought
 class DocumentTaking(HarvestTaking):
     """Takes the packages of one dump."""
 
+    shares_names = True
+
     def __init__(
         self, registry: Registry, harvests: Harvests, url: str, *, only: NameSet | None
     ) -> None:
@@ -36,9 +38,6 @@ class DocumentTaking(HarvestTaking):
         self._files = registry.incoming
         self._gone: set[tuple[str, int, str]] = set()
         """Key, version and format of documents that are deleted there."""
-
-    def _find_twin(self, there: str, name: Identifier, names: dict[str, str]) -> str | None:  # noqa: ARG002  # several documents may have one name
-        return None
 
     def _find_fault(
         self, there: str, name: Identifier, names: dict[str, str]

@@ -14,7 +14,6 @@ from pathlib import Path
 import msgspec
 
 from perdure.errors import PerdureError
-from perdure.ids import Identifier
 from perdure.model.commands import Joining
 from perdure.policy.naming import identify_record
 from perdure.upkeep.harvesting.sitemaps import find_name
@@ -26,8 +25,7 @@ from perdure.upkeep.transfer.importing import ImportSource, import_lines
 class LinkTaking(HarvestTaking):
     """Takes the parts of one list."""
 
-    def _find_twin(self, there: str, name: Identifier, names: dict[str, str]) -> str | None:  # noqa: ARG002  # several addresses may have one name
-        return None
+    shares_names = True
 
     def _withdraw(self, there: str) -> bool:
         """Remove an address that its list calls deleted. Return True if this was needed."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 
@@ -24,7 +24,6 @@ from perdure.errors.harvesting import (
     HarvestedTwice,
     HarvestedWithdrawn,
     HarvestWaits,
-    OutsideHarvest,
 )
 from perdure.ids import Identifier
 from perdure.ids.name_set import NameSet
@@ -60,6 +59,8 @@ class HarvestCount(NamedTuple):
     """Records that are here now as the repository has them, new or not."""
     deleted: int = 0
     """Records that the repository deleted and that were withdrawn here."""
+    skipped: int = 0
+    """Records with names that the harvest does not take."""
     faults: tuple[HarvestFault, ...] = ()
 
 
@@ -74,6 +75,9 @@ class HarvestedItem(NamedTuple):
 
 class HarvestTaking:
     """Takes the pages of one harvest."""
+
+    shares_names: ClassVar[bool] = False
+    """True if several records of the repository may have one name here."""
 
     def __init__(
         self,
@@ -100,11 +104,14 @@ class HarvestTaking:
         names: dict[str, str] = {}
         chosen: list[HarvestedItem] = []
         gone: list[str] = []
+        skipped = 0
         for item in last.values():
             if item.fault is not None:
                 self._note(item.there, item.fault)
             elif item.made is None:
                 gone.append(item.there)
+            elif not self._takes(item.made.name):
+                skipped += 1
             elif (fault := self._find_fault(item.there, item.made.name, names)) is not None:
                 self._note(item.there, fault)
             else:
@@ -120,7 +127,11 @@ class HarvestTaking:
                 self._note(item.there, item.made.remark, is_taken=True)
         withdrawn = [there for there in gone if self._withdraw(there)]
         self._harvests.save_page(after, brought, withdrawn)
-        return HarvestCount(len(brought), len(withdrawn), tuple(self._faults))
+        return HarvestCount(len(brought), len(withdrawn), skipped, tuple(self._faults))
+
+    def _takes(self, name: Identifier) -> bool:
+        """Return True if the harvest takes this name (`--only`)."""
+        return self._only is None or self._only.covers_resource(name)
 
     def _note(self, there: str, error: PerdureError, *, is_taken: bool = False) -> None:
         self._note_error(there, make_fault(0, error).error, is_taken=is_taken)
@@ -133,13 +144,11 @@ class HarvestTaking:
     ) -> PerdureError | None:
         """Say why a harvest must not write a name, or return None."""
         settings, spelled = self._registry.settings, str(name)
-        if self._only is not None and not self._only.covers_resource(name):
-            return OutsideHarvest(identifier=spelled, only=str(self._only))
         if is_assigned_here(
             name, authorities=settings.owned_authorities, prefixes=settings.handle_prefixes
         ):
             return HarvestedOwn(identifier=spelled)
-        if other := self._find_twin(there, name, names):
+        if not self.shares_names and (other := self._find_twin(there, name, names)):
             return HarvestedTwice(identifier=spelled, first=other)
         record = self._registry.records.find_record(name.key)
         if record is None:
