@@ -234,11 +234,9 @@ def wait_for(deployment: Deployment) -> None:
         time.sleep(0.02)
 
 
-def wait_until(is_so: Callable[[], bool], seconds: float = 60) -> None:
-    """Wait until something is so; after `seconds`, the test fails."""
-    end = time.monotonic() + seconds
+def wait_until(is_so: Callable[[], bool]) -> None:
+    """Wait until something is so. A busy machine may take long: only the test's limit ends it."""
     while not is_so():
-        assert time.monotonic() < end
         time.sleep(0.05)
 
 

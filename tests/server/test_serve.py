@@ -15,7 +15,7 @@ import apsw
 import pytest
 import uvicorn
 from tests.server.conftest import parse_answers, received
-from tests.server.deployment import SERIES, Deployment, deployed, start, text
+from tests.server.deployment import SERIES, Deployment, deployed, start, text, wait_until
 
 from perdure.registry import initialise
 from perdure.server import serve
@@ -72,19 +72,14 @@ def test_nothing_listens_after_the_server_was_killed(tmp_path: Path, workers: in
     with socket.create_connection(("127.0.0.1", port), timeout=60) as wire:
         wire.sendall(b"GET /search?q=x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
         received(wire)  # which starts the command that keeps the index
-    sought = time.monotonic() + 60
-    while not (followers := list_processes(b"--follow", str(tmp_path).encode())):
-        assert time.monotonic() < sought
-        time.sleep(0.05)
+    words = (b"--follow", str(tmp_path).encode())
+    wait_until(lambda: bool(list_processes(*words)))
+    followers = list_processes(*words)
     assert not any(has_listener(one, port) for one in followers)
     process.send_signal(signal.SIGKILL)
     process.wait(60)
-    while not is_free(port):
-        assert time.monotonic() < sought
-        time.sleep(0.05)
-    while list_processes(str(tmp_path).encode()):
-        assert time.monotonic() < sought
-        time.sleep(0.05)
+    wait_until(lambda: is_free(port))
+    wait_until(lambda: not list_processes(str(tmp_path).encode()))
 
 
 def list_processes(*words: bytes) -> list[Path]:
