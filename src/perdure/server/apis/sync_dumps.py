@@ -41,7 +41,9 @@ MOST_DOCUMENTS = 20_000
 """Documents of a package, unless one record has more. Clients read a manifest of 50,000."""
 MOST = 2 * sitemaps.RUN
 """Records of a package."""
-_TIME = re.compile(r"[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-6][0-9]Z", re.ASCII)
+TIME = "[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-6][0-9]Z"
+"""A time of a change: a pattern, for regular expressions of Python and of JSON Schema."""
+_TIME = re.compile(TIME, re.ASCII)
 
 
 class _Stretch(NamedTuple):

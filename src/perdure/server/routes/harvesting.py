@@ -19,6 +19,7 @@ from perdure.server.routes.model import (
     Handler,
     Parameter,
     Route,
+    Schema,
 )
 
 _PROTOCOL = {
@@ -34,6 +35,8 @@ _PART = Parameter(
     schema={"type": "string", "pattern": "^[0-9]{1,5}$"},
     listed=False,
 )
+
+_TIME: Schema = {"type": "string", "pattern": f"^{sync_dumps.TIME}$"}
 
 
 def _make_list_route(pattern: str, handler: Handler, operation: str, text: str) -> Route:
@@ -132,8 +135,8 @@ HARVESTING = (
         sync_dumps.send_changes,
         "sendSyncChanges",
         "one of these packages",
-        Parameter(name="from", text="the time of the first change", required=True),
-        Parameter(name="until", text="the time of the last change", required=True),
+        Parameter(name="from", text="the time of the first change", schema=_TIME, required=True),
+        Parameter(name="until", text="the time of the last change", schema=_TIME, required=True),
     ),
     Route(
         methods=("GET", "HEAD"),
