@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import zipfile
 from pathlib import Path
 
@@ -291,6 +292,14 @@ def test_a_member_with_a_wrong_checksum_is_damaged(tmp_path: Path) -> None:
     data = bytearray(write_zip({"mimetype": ODT, "content.xml": "<a/>"}, zipfile.ZIP_STORED))
     data[data.index(b"<a/>") + 1] = ord("b")
     with pytest.raises(MemberDamaged, match="CRC"):
+        read(tmp_path, bytes(data), ODT)
+
+
+def test_a_member_that_begins_before_the_package_is_damaged(tmp_path: Path) -> None:
+    """The directory is said to begin 1 MiB further behind, so members begin before the file."""
+    data = bytearray(write_zip({"mimetype": ODT, "content.xml": "<a/>"}))
+    struct.pack_into("<I", data, data.rindex(b"PK\x05\x06") + 16, 1 << 20)
+    with pytest.raises(MemberDamaged, match="before the file"):
         read(tmp_path, bytes(data), ODT)
 
 

@@ -24,8 +24,8 @@ from perdure.errors import PartNotSupported
 from perdure.errors.limits import PackageTooLong
 from perdure.extractors import warc_text
 from perdure.extractors.mail.structure import list_mails
-from perdure.extractors.packages.package import ZIP_FAULTS
 from perdure.extractors.port import Extent, Indexes, Part, Source
+from perdure.formats.zip_faults import ZIP_FAULTS
 from perdure.parts import Selector, View
 
 MOST = 500
@@ -89,7 +89,7 @@ def _list_members_of_zip(source: Source) -> Iterator[ContentEntry]:
             with zipfile.ZipFile(file) as archive:
                 for one in archive.infolist():
                     yield ContentEntry(name=_shorten_name(one.filename), size=one.file_size)
-        except ZIP_FAULTS as error:
+        except (*ZIP_FAULTS, OSError) as error:
             raise source.quote_decoder("zipfile", error) from None
 
 

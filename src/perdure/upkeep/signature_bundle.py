@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import hashlib
 import zipfile
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -32,6 +31,7 @@ import msgspec
 from perdure.errors import PerdureError
 from perdure.errors.invalid import InvalidRequest
 from perdure.errors.signing import BundleMalformed
+from perdure.formats.zip_faults import ZIP_FAULTS
 from perdure.ids import Identifier, parse
 from perdure.ids.name_set import NameSet
 from perdure.model.changes import ChangeMark, parse_mark
@@ -186,7 +186,9 @@ def verify_bundle(
     try:
         with zipfile.ZipFile(path) as bundle:
             yield from _Bundle(str(path.name), bundle, allowed, authorities).judge_all()
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, RuntimeError):
+    except PerdureError:  # some of them are ValueErrors, too
+        raise
+    except ZIP_FAULTS:
         raise BundleMalformed(file=path.name, expected="a sound ZIP archive") from None
 
 

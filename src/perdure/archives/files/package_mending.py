@@ -40,6 +40,7 @@ from perdure.archives.files.package_indexes import (
     blank_pages,
 )
 from perdure.archives.port import CaptureBlanking
+from perdure.formats.zip_faults import ZIP_FAULTS
 
 _PACKAGE, _DIGEST = "datapackage.json", "datapackage-digest.json"
 _CENTRAL, _CENTRAL_CRC = 46, 16
@@ -80,7 +81,7 @@ def plan_mending(path: Path, name: str, blankings: Iterable[CaptureBlanking]) ->
             with zipfile.ZipFile(file) as package:
                 work = _Mending(package, file, blankings)
                 work.run()
-        except (zipfile.BadZipFile, ValueError, zlib.error, NotImplementedError, EOFError) as error:
+        except ZIP_FAULTS as error:
             return PackageMending(name, path.stat().st_size, (), (f"its package: {error}",))
     return PackageMending(name, path.stat().st_size, tuple(work.patches), tuple(work.unreached))
 

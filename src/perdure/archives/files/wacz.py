@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import hashlib
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -25,6 +24,7 @@ from perdure.archives.files.careful import Flaw
 from perdure.archives.files.wacz_signing import SignedData, verify_signature
 from perdure.errors.archive_corruption import PackageSignatureWrong
 from perdure.errors.root import count_things
+from perdure.formats.zip_faults import ZIP_FAULTS
 
 MOST_ENTRIES = 100_000
 LARGEST_DESCRIPTION = 64 << 20
@@ -35,7 +35,6 @@ _LOCAL_HEADER = 30
 _PIECE = 1 << 20
 BY_LENGTH = {32: "md5", 40: "sha1", 56: "sha224", 64: "sha256", 128: "sha512"}
 _PACKAGE = "datapackage.json"
-_DAMAGED = (zipfile.BadZipFile, NotImplementedError, ValueError, EOFError, zlib.error)
 _DIGEST = "datapackage-digest.json"
 
 
@@ -101,9 +100,9 @@ def read_package(path: Path, suffixes: tuple[str, ...]) -> Package:
                 named = {entry.name: entry for entry in entries}
                 signature = _describe_signature(package, path.name, named, flaws)
                 _check_package(package, named, flaws)
-            except _DAMAGED as error:
+            except ZIP_FAULTS as error:
                 flaws.append(Flaw(0, f"the package cannot be compared with {_PACKAGE}: {error}"))
-    except _DAMAGED as error:
+    except ZIP_FAULTS as error:
         flaws.append(Flaw(0, f"not a readable ZIP file: {error}"))
         return Package(flaws=tuple(flaws))
     archives = [
@@ -289,7 +288,7 @@ def _find_mismatch(promised: str, pieces: Callable[[], Iterator[bytes]]) -> str:
     try:
         for piece in pieces():
             digest.update(piece)
-    except (*_DAMAGED, OSError) as error:
+    except (*ZIP_FAULTS, OSError) as error:
         return f"it cannot be read: {error}"
     found = digest.hexdigest()
     return "" if found == digits.lower() else f"its {algorithm} is {found}, not {digits[:128]}"
@@ -314,5 +313,5 @@ def extract_entry(path: Path, entry: PackageEntry, target: BinaryIO) -> None:
     try:
         with zipfile.ZipFile(path) as package:
             target.writelines(read_contents(package, entry))
-    except _DAMAGED as error:
+    except ZIP_FAULTS as error:
         raise zipfile.BadZipFile(str(error)) from error

@@ -16,9 +16,10 @@ import contextlib
 import io
 import re
 import zipfile
-import zlib
 from collections.abc import Iterator
 from xml.parsers import expat
+
+from perdure.formats.zip_faults import ZIP_FAULTS
 
 Pairs = dict[str, str]
 
@@ -58,7 +59,7 @@ def read_epub(data: bytes) -> Pairs:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             names = [one for one in archive.namelist() if one.endswith(".opf")]
-    except (zipfile.BadZipFile, EOFError, ValueError):
+    except ZIP_FAULTS:
         return {}
     return _read_member(data, names[0]) if names else {}
 
@@ -73,15 +74,7 @@ def _read_member(data: bytes, name: str) -> Pairs:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive, archive.open(name) as member:
             text = member.read(_LARGEST)
-    except (
-        KeyError,
-        zipfile.BadZipFile,
-        zlib.error,
-        EOFError,
-        NotImplementedError,
-        RuntimeError,
-        ValueError,
-    ):
+    except (KeyError, *ZIP_FAULTS):
         return {}
     return collect_pairs(text)
 

@@ -16,13 +16,13 @@ from __future__ import annotations
 
 import posixpath
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import NamedTuple
 from urllib.parse import unquote
 from xml.parsers import expat
 
+from perdure.errors import PerdureError
 from perdure.errors.damage import (
     DoctypeRefused,
     MemberDamaged,
@@ -31,11 +31,10 @@ from perdure.errors.damage import (
 )
 from perdure.errors.limits import PackageTooLong
 from perdure.extractors.port import CHUNK, Source
+from perdure.formats.zip_faults import ZIP_FAULTS
 
 MOST = 256 << 20
 """Bytes of members that are decompressed for one text."""
-ZIP_FAULTS = (zipfile.BadZipFile, EOFError, NotImplementedError, ValueError, OSError)
-"""The exceptions of `zipfile` for a file that is not a ZIP file, or a damaged one."""
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _ENCRYPTED = 1  # bit 0 of the flags of a member
 _RELATIONSHIP = "http://schemas.openxmlformats.org/package/2006/relationships Relationship"
@@ -151,6 +150,8 @@ class ZipPackage:
             raise PackageEncrypted(**self._source.subject)
         if info.compress_type not in _METHODS:
             raise self.blame_member(name, "it is neither stored nor deflated")
+        if info.header_offset < 0:
+            raise self.blame_member(name, "it begins before the file")
         try:
             with self._archive.open(info) as file:
                 while chunk := file.read(CHUNK):
@@ -158,7 +159,9 @@ class ZipPackage:
                     if self._left < 0:
                         raise PackageTooLong(source=self._source.name, most=MOST)
                     yield chunk
-        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
+        except PerdureError:  # some of them are ValueErrors, too
+            raise
+        except ZIP_FAULTS as error:
             raise self.blame_member(name, error) from None
 
 
@@ -184,7 +187,7 @@ def open_package(source: Source) -> Iterator[ZipPackage]:
     with source.open_file() as file:
         try:
             archive = zipfile.ZipFile(file)
-        except ZIP_FAULTS as error:
+        except (*ZIP_FAULTS, OSError) as error:
             raise source.quote_decoder("zipfile", error) from None
         with archive:
             yield ZipPackage(source, archive)

@@ -12,11 +12,9 @@ is bounded before a byte of it is expanded.
 from __future__ import annotations
 
 import io
-import lzma
 import re
 import tarfile
 import zipfile
-import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import BinaryIO, NamedTuple
@@ -28,6 +26,7 @@ from perdure.errors.depositing import (
     PackageNotOpened,
     PackageTooLarge,
 )
+from perdure.formats.zip_faults import ZIP_FAULTS
 from perdure.upkeep.deposit.spelling import spell_path
 from perdure.upkeep.deposit.taking import FileRoot
 
@@ -41,10 +40,7 @@ _RATIO = 200
 """Times its size to which a larger one may expand. Texts rarely exceed 20; bombs begin at 1,000."""
 _LONGEST_LINE = 1 << 20
 _TARS = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz", ".tbz2", ".tar.xz", ".txz")
-_FAULTS = (
-    zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, NotImplementedError,
-    RuntimeError, ValueError,
-)  # fmt: skip
+_FAULTS = (*ZIP_FAULTS, tarfile.TarError)
 
 
 class PackageMember(NamedTuple):

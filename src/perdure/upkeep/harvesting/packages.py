@@ -16,7 +16,6 @@ import os
 import re
 import uuid
 import zipfile
-import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -24,6 +23,7 @@ from typing import IO, Any
 
 from perdure.errors import DigestMismatch, PerdureError, StorageFailed
 from perdure.errors.harvesting import AnswerUnread, PackagedLengthWrong, PackageLacksFile
+from perdure.formats.zip_faults import ZIP_FAULTS
 from perdure.policy.naming import read_qualifiers
 from perdure.upkeep.harvesting import sitemaps
 from perdure.upkeep.harvesting.dumps import is_moment
@@ -46,11 +46,6 @@ _MOST_AT_ONCE = 64 << 20  # their bytes
 _PIECE = 1 << 20
 _ALGORITHMS = {"sha-512": "sha512", "sha-256": "sha256", "sha-1": "sha1", "md5": "md5"}
 _DIGEST = re.compile(r"(?:^|\s)(sha-512|sha-256|sha-1|md5):([0-9A-Fa-f]{32,128})(?=\s|$)")
-_DAMAGED = (
-    zipfile.BadZipFile, zlib.error,
-    EOFError, NotImplementedError, OSError, RuntimeError, ValueError,
-)  # fmt: skip
-"""The exceptions of `zipfile` for a damaged file, or one that it cannot read."""
 _TAIL = 128 << 10  # bytes in which the end of a package is found
 _IN_ZIP64 = 0xFFFFFFFF
 
@@ -84,7 +79,7 @@ class PackageReading:
             self._check_directory()
             with zipfile.ZipFile(self._file) as package:
                 yield from self._list_items(package)
-        except _DAMAGED as error:
+        except (*ZIP_FAULTS, OSError) as error:
             if isinstance(error, PerdureError):
                 raise
             raise self._make_unread(f"its package is damaged: {error}") from None
