@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -22,6 +24,7 @@ from perdure.cli.command import PerdureCommand
 from perdure.cli.summaries import SUMMARIES
 from perdure.errors import MalformedIdentifier, StorageFailed
 from perdure.errors.tree import list_classes
+from perdure.upkeep.helpers import count_cores
 
 PROGRAM = [sys.executable, "-m", "perdure.cli"]
 
@@ -194,6 +197,47 @@ def test_a_real_interrupt_ends_a_real_process_quietly(root: Path) -> None:
     assert process.returncode == exits.INTERRUPTED
     assert output == b""
     assert b"Traceback" not in told
+
+
+@pytest.mark.skipif(count_cores() < 2, reason="one process reads all lines")
+@pytest.mark.parametrize("of_all", [True, False], ids=["terminal", "kill"])
+def test_an_interrupt_while_processes_start_is_quiet(
+    root: Path, tmp_path: Path, *, of_all: bool
+) -> None:
+    """A terminal sends SIGINT to all processes, `kill` to one."""
+    lines = tmp_path / "many.jsonl"
+    lines.write_text("".join(f'{{"id": "hdl:1839/{number:06}"}}\n' for number in range(400_000)))
+    process = subprocess.Popen(
+        [*PROGRAM, "-C", str(root), "import", str(lines)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    if not children.exists():
+        process.kill()
+        pytest.skip("no list of child processes here")
+    while process.poll() is None and not has_forkserver(process.pid):
+        time.sleep(0.005)
+    if of_all:
+        os.killpg(process.pid, signal.SIGINT)
+    else:
+        process.send_signal(signal.SIGINT)
+    output, told = process.communicate()
+    assert process.returncode == exits.INTERRUPTED, told
+    assert output == b""
+    assert b"Traceback" not in told
+    assert b"repeat the command to go on from there" in told
+
+
+def has_forkserver(parent: int) -> bool:
+    """Whether a process has started the one from which others are forked."""
+    for thread in Path(f"/proc/{parent}/task").glob("*/children"):
+        for child in thread.read_text().split():
+            with suppress(OSError):
+                if b"forkserver" in Path(f"/proc/{child}/cmdline").read_bytes():
+                    return True
+    return False
 
 
 def test_a_reader_that_goes_away_ends_the_command_quietly(root: Path) -> None:

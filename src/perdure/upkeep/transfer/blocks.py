@@ -20,6 +20,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from itertools import chain, islice
 from operator import lt
 from typing import Any, BinaryIO
@@ -230,10 +231,12 @@ def read_blocks(
     context.set_forkserver_preload([__name__])
     pool = ProcessPoolExecutor(processes, mp_context=context, initializer=_prepare)
     waiting: deque[tuple[LineBlock, Future[bytes]]] = deque()
+    starting: list[Future[int]] = []
+    starter = threading.Thread(target=_start_processes, args=(pool, processes, starting))
+    starter.start()
     try:
-        starting = [pool.submit(os.getpid) for _ in range(processes)]
         for block in chain(head, blocks):
-            if not waiting and not any(one.done() for one in starting):
+            if not waiting and not any(one.done() for one in tuple(starting)):
                 yield block, _read(block, terms)  # rather than wait for half a second
                 continue
             waiting.append((block, pool.submit(_read_elsewhere, block, terms)))
@@ -244,7 +247,16 @@ def read_blocks(
     except BrokenProcessPool as error:
         raise WorkerKilled(fault=str(error)) from error
     finally:
+        starter.join()
         pool.shutdown(cancel_futures=True)
+
+
+def _start_processes(pool: ProcessPoolExecutor, count: int, starting: list[Future[int]]) -> None:
+    """Start the processes of a pool, in a thread: Ctrl-C interrupts the main thread, and must not
+    leave half of a process. They inherit that SIGINT is blocked here."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))
+    with suppress(RuntimeError):  # the pool broke, which the reader learns, or is closed already
+        starting.extend(pool.submit(os.getpid) for _ in range(count))
 
 
 def _await_reading(block: LineBlock, future: Future[bytes]) -> tuple[LineBlock, BlockReading]:
