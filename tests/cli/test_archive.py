@@ -180,6 +180,7 @@ def test_a_check_finds_changed_bytes_of_records_without_digests(
         b" CDX N b a m s k r M S V g\norg,example)/ 20140101000000 http://example.org/\n",
         b'org,example)/ 20140101000000 {"url": "http://example.org/"}\n',
         b'!meta 0 {"format": "cdxj-gzip-1.0"}\n',
+        b'!context ["http://oduwsdl.github.io/contexts/cdxj"]\n!meta {"generator": "ipwb"}\n',
         b"org,example)/ 20140101000000 http://example.org/ text/html 200 ABC - - 1 2 a.warc.gz\n",
         b"org,example)/ 20140101000000\tpart.cdx.gz\t0\t100\t1\n",
     ],
@@ -193,6 +194,18 @@ def test_an_index_is_not_an_archive_file(
     done = shell.run("archive", "add", str(path), code=1)
     assert "it is an index (CDX or CDXJ)" in done.stderr
     assert shell.lines("archive", "list") == []
+
+
+@pytest.mark.parametrize(
+    "text", [b"\x1f\x8b", b"\x1f\x8b\x08", b"\x1f\x8bgarbage", b"\x1f\x8b\x08garbage"]
+)
+def test_a_file_that_only_begins_like_gzip_has_a_flaw(
+    shell: Shell, tmp_path: Path, text: bytes
+) -> None:
+    path = tmp_path / "a.warc.gz"
+    path.write_bytes(text)
+    done = shell.run("archive", "add", str(path), code=1)
+    assert "cannot be read as a record" in done.stderr
 
 
 @pytest.mark.parametrize(("hash", "flaws"), [("", 0), ("sha256:" + "0" * 64, 1)])

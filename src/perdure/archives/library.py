@@ -53,7 +53,8 @@ _FLAWS_KEPT = 1000
 _EVERY = 1024
 _SAMPLE = 4096  # bytes
 _INDEX_START = re.compile(
-    rb" CDX [A-Za-z]|!meta 0|[^\s]{1,2048} [0-9]{14}(?: \{|\t[^\t]+\t[0-9]+\t|(?: [^ \n]+){7,12}\n)"
+    rb" CDX [A-Za-z]|![a-z]+[ \t]"
+    rb"|[^\s]{1,2048} [0-9]{14}(?: \{|\t[^\t]+\t[0-9]+\t|(?: [^ \n]+){7,12}\n)"
 )
 """The first line of a CDX, a CDXJ or a ZipNum index."""
 
@@ -446,7 +447,10 @@ def is_capture_index(path: Path) -> bool:
     with path.open("rb") as file:
         start = file.read(_SAMPLE)
     if start.startswith(GZIP):
-        start = zlib.decompressobj(31).decompress(start, _SAMPLE)
+        try:
+            start = zlib.decompressobj(31).decompress(start, _SAMPLE)
+        except zlib.error:  # adding the file reports the flaw
+            return False
     return _INDEX_START.match(start) is not None
 
 

@@ -1,11 +1,11 @@
 """Indexes that other programs made: CDX, CDXJ, and the blocks of ZipNum. Their lines as captures.
 
 How it works: a first line ` CDX N b a m s k r M S V g` names the columns of a CDX; without one, a
-line has 9 to 14 fields, or is CDXJ. Blocks of ZipNum are gzip members one after another, which are
-read as one text; their table (`.idx`) is not needed. A member ends a line, also without a line
-break, as in the blocks that pywb has written; only the blocks of BGZF (SAM format specification,
-section 4.1) divide a text anywhere. The key of each capture is made again from its
-URL, because programs make different ones.
+line has 9 to 14 fields, or is CDXJ, in which lines that begin with `!` are about the file. Blocks
+of ZipNum are gzip members one after another, which are read as one text; their table (`.idx`) is
+not needed. A member ends a line, also without a line break, as in the blocks that pywb has written;
+only the blocks of BGZF (SAM format specification, section 4.1) divide a text anywhere. The key of
+each capture is made again from its URL, because programs make different ones.
 
 What must stay true: memory is bounded by the longest line; a line that cannot be read costs no
 other.
@@ -70,7 +70,7 @@ def read_index(path: Path) -> Iterator[IndexLine]:
             number += 1
             if text.lstrip().startswith(b"CDX "):
                 columns = [_LETTERS.get(one, "") for one in text.split()[1:]]
-            elif text.strip() and not text.startswith(b"!meta"):
+            elif text.strip() and not text.startswith(b"!"):
                 yield _read_line(number, text, columns)
 
 
