@@ -101,6 +101,25 @@ def test_forms_have_different_tags(site: Deployment, letter: str) -> None:
     assert len(found) == len(forms)
 
 
+@pytest.mark.parametrize(
+    ("method", "target"),
+    [
+        ("POST", "/dois"),
+        ("PUT", "/dois/10.5072/coded"),
+        ("PUT", "/id/ark:99999/fk4coded"),
+        ("POST", "/tokens"),
+        ("POST", "/operations"),
+        ("POST", "/annotations/oma.eop.gov.us/"),
+    ],
+)
+def test_no_interface_takes_a_coded_body(site: Deployment, method: str, target: str) -> None:
+    operations = ("assert", "bind", "delegate", "mint", "register")
+    secret = site.token(f"codes {method} {target}", operations=operations)
+    fields = (f"Authorization: Bearer {secret}", "Content-Encoding: gzip")
+    found = site.ask(method, target, *fields, "Content-Type: application/json", body=b"\x1f\x8b")
+    assert (found.status, found.headers["accept-encoding"]) == (415, "identity")
+
+
 @pytest.mark.parametrize("question", ["?bind", "?metadata", "?withdraw"])
 def test_a_coded_body_is_not_supported(site: Deployment, letter: str, question: str) -> None:
     """ "If the problem was caused by an unsupported content coding, the Accept-Encoding response

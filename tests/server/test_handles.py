@@ -277,6 +277,13 @@ def test_what_is_refused_changes_nothing(api: Api, body: bytes, expected: tuple[
 # ---------
 
 
+def test_a_coded_body_is_not_read(api: Api) -> None:
+    """RFC 9110 section 15.5.16: the answer says which coding is taken."""
+    answer = api.ask("PUT", f"{PREFIX}/CODED", api.admin, "Content-Encoding: gzip", body={})
+    assert code(answer) == (415, 202)
+    assert answer.headers["accept-encoding"] == "identity"
+
+
 def test_urls_are_locations_and_locations_are_urls(api: Api) -> None:
     handle = f"{PREFIX}/places"
     api.put(handle, value(1, "URL", "http://a.example/"), value(5, "URL", "http://b.example/"))

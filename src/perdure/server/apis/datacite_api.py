@@ -24,6 +24,7 @@ import msgspec
 
 from perdure.errors import (
     Conflict,
+    ContentNotSupported,
     Forbidden,
     MalformedIdentifier,
     NotFound,
@@ -53,6 +54,7 @@ from perdure.server.apis import accounts, datacite_lists, ezid_api, whole_record
 from perdure.server.apis.handle_requests import is_home
 from perdure.server.common import auth
 from perdure.server.common.answers import Answer, make_answer, make_empty_answer
+from perdure.server.common.problems import list_supported
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.common.target_kinds import TargetKind
@@ -131,6 +133,9 @@ def answer_error(error: PerdureError) -> Answer:
         return _refuse(HTTPStatus.UNPROCESSABLE_ENTITY, words, source="doi")
     if isinstance(error, MalformedBody | RecordNotObject):
         return _refuse(HTTPStatus.BAD_REQUEST, str(error))
+    if isinstance(error, ContentNotSupported):
+        fields = list_supported(error)
+        return _refuse(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, str(error), *fields)
     if isinstance(error, TooLarge):
         return _refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, str(error))
     if isinstance(error, StorageFailed):

@@ -22,6 +22,7 @@ from urllib.parse import unquote
 import msgspec
 
 from perdure.errors import (
+    ContentNotSupported,
     Forbidden,
     MalformedIdentifier,
     NotFound,
@@ -52,6 +53,7 @@ from perdure.server.apis import accounts, whole_records
 from perdure.server.apis.handle_requests import is_home
 from perdure.server.common import auth
 from perdure.server.common.answers import Answer, make_answer
+from perdure.server.common.problems import list_supported
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.common.target_kinds import TargetKind
@@ -168,6 +170,9 @@ def answer_error(error: PerdureError) -> Answer:
     if isinstance(error, Unavailable):
         words = "error: concurrency limit exceeded"
         return _answer(words, HTTPStatus.SERVICE_UNAVAILABLE)
+    if isinstance(error, ContentNotSupported):
+        words, fields = f"error: bad request - {error}", list_supported(error)
+        return _answer(words, HTTPStatus.UNSUPPORTED_MEDIA_TYPE, *fields)
     if isinstance(error, NotFound):
         return _answer("error: bad request - no such identifier", HTTPStatus.BAD_REQUEST)
     if isinstance(error, NameExists):

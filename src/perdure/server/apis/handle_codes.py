@@ -70,8 +70,8 @@ STATUS: dict[HandleCode, HTTPStatus] = {
     HandleCode.AUTHENTICATION_NEEDED: HTTPStatus.UNAUTHORIZED,
 }
 
-_WAITING = (b"retry-after", b"ratelimit", b"ratelimit-policy")
-"""Header fields that say when a client may ask again."""
+_KEPT = (b"retry-after", b"ratelimit", b"ratelimit-policy", b"accept-encoding")
+"""Header fields that say when a client may ask again, or how."""
 _OF_ERRORS: dict[type[PerdureError], HandleCode] = {
     PerdureError: HandleCode.ERROR,
     errors.MalformedIdentifier: HandleCode.INVALID_HANDLE,
@@ -158,5 +158,5 @@ def answer_error(
         status = problem.status  # more specific: 409, 413
     if isinstance(error, (errors.ShareUsedUp, errors.LegallyUnavailable)):
         status = problem.status  # 429, 451
-    waiting = [one for one in problem.fields if one[0] in _WAITING]
-    return write_answer(code, handle, *waiting, form=form, status=status, message=str(error))
+    kept = [one for one in problem.fields if one[0] in _KEPT]
+    return write_answer(code, handle, *kept, form=form, status=status, message=str(error))

@@ -178,7 +178,7 @@ def make_problem(error: PerdureError) -> Problem:
         fields.append(_RETRY)
     if isinstance(error, errors.ShareUsedUp):
         fields += write_rate_fields(error.share, Rate(error.limit, error.seconds), error.wait)
-    fields += _list_supported(error)
+    fields += list_supported(error)
     if status == HTTPStatus.UNAUTHORIZED:
         fields.append(_CHALLENGE)
     return Problem(
@@ -207,7 +207,7 @@ def _find_closing(error: PerdureError) -> Closing | None:
     return None
 
 
-def _list_supported(error: PerdureError) -> Fields:
+def list_supported(error: PerdureError) -> Fields:
     """Make the field that says which content is supported instead (RFC 9110 section 15.5.16)."""
     match error:
         case BodyEncoded():
