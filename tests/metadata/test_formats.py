@@ -18,8 +18,8 @@ from perdure import metadata
 from perdure.errors import PerdureError
 from perdure.ids import parse
 from perdure.metadata import resource_types, xml_text
-from perdure.metadata.port import DescribedResource
-from perdure.model import description_checks, kernel_words
+from perdure.metadata.port import CollectedMember, DescribedResource
+from perdure.model import collection, description_checks, kernel_words
 from perdure.model.about import (
     About,
     Affiliation,
@@ -44,6 +44,7 @@ from perdure.reading.described import describe_resource
 from perdure.upkeep.transfer.lines import Line, read_line
 
 URL = "https://pid.example.org/hdl:1839/00-1"
+PWID = "pwid:archive.org:2016-01-22T11.20.29Z:page:http://www.dr.dk"
 CORNERS = tuple(
     Point(longitude=x, latitude=y)
     for x, y in (("4", "51"), ("6", "51"), ("6", "52"), ("4", "52"), ("4", "51"))
@@ -183,6 +184,43 @@ def test_datacite_is_valid_and_loses_nothing() -> None:
         creators=(msgspec.structs.replace(FULL.related[0].creators[0], kind="Personal"),),
     )
     assert again == msgspec.structs.replace(FULL, contributors=contributors, related=(related,))
+
+
+def test_datacite_names_the_members_of_a_collection() -> None:
+    """ "Identifiers of related resources", of which `HasPart` "indicates A includes the part B"
+    (DataCite 4.7, properties 12 and 12.b)."""
+    names = ("pdi://a.example.us/1997/09/01/1.text.1", "doi:10.1000/182", "hdl:1839/00-0000",
+             "ark:12148/btv1b8449691v", PWID, "no identifier")  # fmt: skip
+    members = tuple(
+        CollectedMember(number=number, identifier=name, url=f"{URL}/{number}")
+        for number, name in enumerate(names, 1)
+    )
+    about = About(relations=(Relation(value="10.1000/182", scheme="DOI", relation="HasPart"),))
+    what = msgspec.structs.replace(
+        described(about), media_type=collection.MEDIA_TYPE, members=members
+    )
+    written = metadata.write_record(what, "datacite")
+    judged(written, "datacite-4.7.xsd")
+    root = etree.fromstring(written)
+    (kind,) = root.findall(".//{*}resourceType")
+    assert kind.get("resourceTypeGeneral") == "Collection"
+    related = root.findall(".//{*}relatedIdentifier")
+    assert {one.get("relationType") for one in related} == {"HasPart"}
+    assert [(one.get("relatedIdentifierType"), one.text) for one in related] == [
+        ("DOI", "10.1000/182"),  # the description says it already
+        ("URN", "urn:pdi://a.example.us/1997/09/01/1.text.1"),
+        ("Handle", "1839/00-0000"),
+        ("ARK", "ark:12148/btv1b8449691v"),
+        ("URL", f"{URL}/5"),
+        ("URL", f"{URL}/6"),
+    ]
+
+
+def test_every_format_calls_a_collection_one() -> None:
+    what = msgspec.structs.replace(described(None), media_type=collection.MEDIA_TYPE)
+    assert b">Collection<" in metadata.write_record(what, "dc")
+    assert json.loads(metadata.write_record(what, "jsonld"))["@type"] == "Collection"
+    assert json.loads(metadata.write_record(what, "csl"))["type"] == "collection"
 
 
 def test_datacite_says_unavailable_where_it_demands_what_nobody_said() -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
+from perdure.errors import PerdureError
 from perdure.errors.root import count_things
-from perdure.ids import scheme_of
+from perdure.ids import Identifier, parse, scheme_of
 from perdure.metadata import xml_text
 from perdure.metadata.datacite_words import (
     NAMESPACE,
@@ -13,7 +15,7 @@ from perdure.metadata.datacite_words import (
     SCHEMA,
     UNAVAILABLE,
 )
-from perdure.metadata.port import DescribedResource
+from perdure.metadata.port import CollectedMember, DescribedResource
 from perdure.metadata.resource_types import guess_type
 from perdure.metadata.xml_text import (
     keep_valid_uri,
@@ -79,7 +81,10 @@ def write_resource(described: DescribedResource) -> str:
 
 def find_name_and_scheme(described: DescribedResource) -> tuple[str, str]:
     """Return the identifier in the form of the kernel (a DOI without its label) and its type."""
-    identifier = described.identifier
+    return _find_name_and_scheme(described.identifier)
+
+
+def _find_name_and_scheme(identifier: Identifier) -> tuple[str, str]:
     label = scheme_of(identifier).label_of(identifier)
     text = str(identifier)
     return text[len(label.text) :] if label.is_dropped else text, label.datacite_type
@@ -94,8 +99,7 @@ def _write_optional(described: DescribedResource) -> Iterator[str]:
     yield wrap_elements("dates", map(_write_date, _list_dates(described)))
     yield write_element("language", about.language)
     yield wrap_elements("alternateIdentifiers", map(_write_alternate, _list_others(described)))
-    if about.relations:
-        yield wrap_elements("relatedIdentifiers", map(_write_relation, about.relations))
+    yield wrap_elements("relatedIdentifiers", map(_write_relation, _list_relations(described)))
     sizes = about.sizes or (
         (count_things(described.length, "byte"),) if described.length is not None else ()
     )
@@ -219,6 +223,28 @@ def _write_pdi_as_urn(value: str, scheme: str) -> tuple[str, str]:
     if scheme != "PDI":
         return value, scheme
     return value if value[:4].lower() == "urn:" else f"urn:{value}", "URN"
+
+
+def _list_relations(described: DescribedResource) -> Iterator[Relation]:
+    """Yield the relations that the description states, then those to members of a collection."""
+    stated = described.about.relations
+    yield from stated
+    named = {one.value for one in stated if one.relation == "HasPart"}
+    for member in described.members:
+        relation = _relate_member(member)
+        if relation is not None and relation.value not in named:
+            yield relation
+
+
+def _relate_member(member: CollectedMember) -> Relation | None:
+    """Return the relation to a member, by its URL if the kernel does not list its scheme."""
+    with suppress(PerdureError):
+        value, scheme = _find_name_and_scheme(parse(member.identifier))
+        if scheme in SCHEMES or scheme == "PDI":
+            return Relation(value=value, scheme=scheme, relation="HasPart")
+    if not member.url:
+        return None
+    return Relation(value=member.url, scheme="URL", relation="HasPart")
 
 
 def _write_relation(one: Relation) -> str:

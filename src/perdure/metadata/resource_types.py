@@ -14,6 +14,7 @@ from functools import cache
 import msgspec
 
 from perdure.formats.essence import strip_parameters
+from perdure.model.collection import MEDIA_TYPE as COLLECTION
 
 
 class ResourceType(msgspec.Struct, frozen=True):
@@ -128,4 +129,6 @@ def guess_type(media_type: str) -> str:
     essence = strip_parameters(media_type)
     if essence in ("application/pdf", "application/xhtml+xml", "application/xml"):
         return "Text"
+    if essence == COLLECTION:
+        return "Collection"
     return _OF_MEDIA.get(essence.partition("/")[0], "")
