@@ -11,6 +11,7 @@ import gzip
 import socket
 import time
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -56,13 +57,22 @@ def _get(path: Callable[[TargetSite], str], *fields: str) -> Attacking:
 
 
 def _post(
-    path: Callable[[TargetSite], str], body: bytes, *fields: str, method: str = "POST"
+    path: Callable[[TargetSite], str],
+    body: bytes | Callable[[], bytes],
+    *fields: str,
+    method: str = "POST",
 ) -> Attacking:
     def run(port: int, site: TargetSite) -> Iterator[int]:
         bearer = f"Authorization: Bearer {site.secret}"
-        yield ask(port, path(site), bearer, *fields, body=body, method=method)
+        sent = body if isinstance(body, bytes) else body()
+        yield ask(port, path(site), bearer, *fields, body=sent, method=method)
 
     return run
+
+
+@cache
+def _make_bomb() -> bytes:
+    return gzip.compress(bytes(64 << 20), 6)
 
 
 def _read_slowly(port: int, site: TargetSite) -> Iterator[int]:
@@ -207,7 +217,7 @@ ATTACKS = (
         "gzip bombs",
         _post(
             lambda _: f"/pdi://{SERIES}/",
-            gzip.compress(bytes(64 << 20), 6),
+            _make_bomb,
             "Content-Type: application/gzip",
             method="PUT",
         ),

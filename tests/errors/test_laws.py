@@ -310,7 +310,6 @@ def test_an_error_of_a_plug_in_arrives_as_its_parent_where_the_plug_in_is_not_lo
 
 
 _LOADED_LATER = """
-from perdure.errors.invalid import RefusedThere
 from perdure.errors.naming import DayNotCome
 from perdure.errors.tree import pack_error, unpack_error
 
