@@ -120,13 +120,14 @@ def _score_reading(data: bytes, codec: str, letters: re.Pattern[str], order: int
     except UnicodeDecodeError:
         return None
     good = letters.findall(text)
-    rest = _NEUTRAL.sub("", letters.sub("", text))
-    inside = sum(
+    against = len(_NEUTRAL.sub("", letters.sub("", text)))
+    if not good or against * _DOUBTFUL > len(good):
+        return None
+    against += sum(
         before.islower() and after.isupper() and not (before + after).isascii()
         for before, after in pairwise(text)
     )
-    against = len(rest) + inside
-    if not good or against * _DOUBTFUL > len(good):
+    if against * _DOUBTFUL > len(good):
         return None
     return _Score(len(good) - _AGAINST * against, sum(map(str.islower, good)), order)
 
