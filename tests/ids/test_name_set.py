@@ -9,6 +9,7 @@ from perdure.errors import MalformedIdentifier, UnknownScheme
 from perdure.errors.importing import SchemeUnordered
 from perdure.ids import parse
 from perdure.ids.name_set import choose_names, find_authority, find_set, make_set, read_set
+from perdure.ids.named_parts import split_part
 
 
 @pytest.mark.parametrize(
@@ -97,6 +98,19 @@ def test_a_name_is_in_the_set_of_each_of_its_beginnings(text: str, kept: int) ->
     if names.is_single or str(names) != f"{beginning}*":
         return  # the text that was cut off decides how the beginning is read
     assert names.contains(name)
+
+
+def test_a_pattern_is_the_set_that_it_is_written_like() -> None:
+    pattern = find_set(parse("pdi://a.us/1997/01/01/*.text.1"))
+    assert str(pattern) == "pdi://a.us/1997/01/01/*.text.1"
+    assert find_set(parse("pdi://a.us/1997/01/01/1.text.1")) is None
+
+
+def test_a_beginning_is_a_set_where_a_name_is_expected_and_one_name_is_none() -> None:
+    assert str(split_part("hdl:1839/").names) == "hdl:1839/*"
+    assert split_part("hdl:1839/a").names is None
+    with pytest.raises(MalformedIdentifier):
+        split_part("hdl:1839")
 
 
 def test_a_registered_name_may_be_written_like_a_set() -> None:

@@ -66,6 +66,16 @@ def test_addresses_of_the_world(url: str, expected: str) -> None:
             raise
 
 
+@pytest.mark.parametrize("escape", ["%zz", "%4", "%4g", "%"])
+def test_half_an_escape_is_refused_where_it_stands(escape: str) -> None:
+    """RFC 3986, section 2.1: "a percent character followed by two hexadecimal digits"."""
+    url = f"https://hdl.handle.net/1839/a{escape}"
+    with pytest.raises(MalformedIdentifier) as caught:
+        deurlify(url)
+    assert caught.value.text == url
+    assert url[caught.value.at :] == escape
+
+
 @pytest.mark.parametrize(
     "url", ["https://a.example/x", "https://[bad/", "http://doi.example/10.1/x"]
 )

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from tests.conftest import sha512, text
 
 from perdure.errors import Conflict, InvalidRequest
-from perdure.errors.locations import LocationNamesUser
+from perdure.errors.locations import LocationNamesUser, MalformedLocation
 from perdure.ids import parse
 from perdure.model.commands import Outcome
 from perdure.model.records import (
@@ -84,6 +84,13 @@ def test_nothing_lies_at_itself(name: str, uri: str) -> None:
     with pytest.raises(InvalidRequest, match="the identifier itself"):
         binding.bind_locations(parse(name), Record(), (Location(uri=uri),))
     binding.bind_locations(parse(name), Record(), (Location(uri="hdl:1839/other"),))
+
+
+def test_a_location_has_at_most_8192_characters() -> None:
+    longest = "https://a.example/".ljust(8192, "x")
+    binding.check_uri(longest)
+    with pytest.raises(MalformedLocation):
+        binding.check_uri(longest + "x")
 
 
 @pytest.mark.parametrize("uri", ["https://a@b.com/", "HTTP://a:b@c.example/x", "http://@a.example"])

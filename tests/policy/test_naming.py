@@ -165,6 +165,14 @@ def test_a_set_of_representations_covers_the_records_that_have_one(
     assert naming.covers_record(make_set(parse(pattern)), name, record) is covered
 
 
+def test_the_member_of_a_day_is_the_resource() -> None:
+    """ "They are representations if the set consists of these, else the resource itself." """
+    names = make_set(parse("pdi://a.us/1997/01/01/*"))
+    inside, outside = parse("pdi://a.us/1997/01/01/7"), parse("pdi://a.us/1997/01/02/7")
+    assert naming.list_members(names, inside, Record()) == [inside]
+    assert naming.list_members(names, outside, Record()) == []
+
+
 def test_the_members_of_a_list_are_the_listed_names() -> None:
     day = "pdi://oma.eop.gov.us/1997/09/01"
     listed = tuple(parse(one) for one in (f"{day}/2.text.1", f"{day}/2", f"{day}/3"))

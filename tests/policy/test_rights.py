@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perdure.errors import Forbidden, InvalidRequest, Unauthenticated
+from perdure.errors import Forbidden, InvalidRequest, Unauthenticated, UnknownAuthority
 from perdure.ids import Authority, parse
 from perdure.model.records import Token
 from perdure.policy import rights
 from perdure.policy.operations import OPERATIONS
-from perdure.policy.rights import Object
+from perdure.policy.rights import Object, make_object
 
 NOW = "2026-11-21T12:00:00Z"
 TOKEN = Token(
@@ -40,6 +40,28 @@ TOKEN = Token(
 )
 def test_what_is_in_scope(operation: str, authority: str, day: str | None) -> None:
     rights.check_right([TOKEN], operation, Object(authority, "", day), NOW)
+
+
+def test_case_counts_unless_the_scheme_ignores_it() -> None:
+    """Handles ignore the case of ASCII letters (RFC 3651 section 3.1), ARKs do not."""
+    assert make_object(parse("hdl:1839/A")) == make_object(parse("hdl:1839/a"))
+    assert make_object(parse("ark:99999/A1")) != make_object(parse("ark:99999/a1"))
+
+
+def test_no_name_is_minted_in_a_scheme_without_minting() -> None:
+    with pytest.raises(UnknownAuthority):
+        rights.make_new_object(Authority("pwid", "archive.example"), "2026-11-21")
+
+
+def test_an_assertion_about_a_set_needs_the_right_to_all_of_it() -> None:
+    """ "About an interval or a pattern, the right must cover all of it." """
+    dated = msgspec.structs.replace(TOKEN, operations=("assert",))
+    always = msgspec.structs.replace(dated, first_day="", last_day="")
+    day, other = (parse(f"pdi://{one}.gov.us/2026/06/01/*") for one in ("oma.eop", "gpo"))
+    rights.check_asserting([always], [day, parse("ark:99999/fk4x")], NOW)
+    for token, about in ((always, [day, other]), (dated, [day]), (TOKEN, [day])):
+        with pytest.raises(Forbidden):
+            rights.check_asserting([token], about, NOW)
 
 
 @pytest.mark.parametrize(

@@ -263,6 +263,23 @@ def test_a_cut_is_the_beginning_that_is_tried_first(name: Ark) -> None:
             assert tried[whole] == cut
 
 
+@pytest.mark.parametrize(
+    ("rest", "cut"),
+    [
+        ("/c", ("/", "c")),
+        (".v1", (".", "v1")),
+        ("c", ("", "c")),
+        ("c" * 64, ("", "c" * 64)),
+        ("c" * 65, None),
+        ("/a" * 15, ("/", "a" + "/a" * 14)),  # 16 delimiters, with that after the number
+        ("/a" * 16, None),
+    ],
+)
+def test_a_cut_is_found_unless_it_may_not_be_tried(rest: str, cut: tuple[str, str] | None) -> None:
+    """ "the longest first: at most 17, for an ARK 81" """
+    assert find_cut(f"ark:99999/x6{rest}", "ark:99999/x6") == cut
+
+
 @given(
     st.sampled_from(
         ["hdl:1/A", "doi:10.1/ab", "ark:99999/x6", "ark:/99999/x-6/c", "urn:example:a"]

@@ -354,6 +354,7 @@ def test_a_question_mark_of_a_pdi_is_escaped_in_a_path() -> None:
         ("urlappend=%2Fx", Question(append="/x")),
         ("nearest", Question(nearest=True)),
         ("noredirect", Question(verb="info")),
+        ("noredirect&auth", Question(verb="info")),
         ("index=3&index=x&index=12345678901", Question(indexes=(3,))),
         ("type=URL&type=EMAIL", Question(types=("URL", "EMAIL"))),
         ("ignore_aliases", Question(follow_aliases=False)),

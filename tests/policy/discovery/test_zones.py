@@ -82,6 +82,16 @@ def test_a_long_interval_is_divided() -> None:
         assert len(hits) == inside
 
 
+@pytest.mark.parametrize(
+    ("day", "inside"), [("0001/01/01", True), ("1993/01/19", True), ("1993/01/20", False)]
+)
+def test_an_interval_without_a_first_day_begins_with_the_calendar(
+    day: str, *, inside: bool
+) -> None:
+    (found,) = list_records(SERIES, [ZoneEntry(base="https://a.example", last="1993/01/19")])
+    assert (apply_pointer(f"pdi://{SERIES}/{day}/1", _read(found.data)) is not None) is inside
+
+
 def _read(data: str) -> Pointer:
     order, preference, flags, service, regexp, _ = data.split(" ")
     text = regexp.strip('"').replace("\\\\", "\\")

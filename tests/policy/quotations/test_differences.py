@@ -92,6 +92,15 @@ def test_a_long_omission_is_one_change() -> None:
     assert [one.cited.split()[0] for one in found.changes if one.cited] == ["w1500"]
 
 
+def test_a_passage_is_compared_far_behind_the_first_place_where_it_may_begin() -> None:
+    """ "a passage that begins at one of the places [start, until)" """
+    before = "".join(f"word{number} " for number in range(500))
+    citing = f"{before}The quick brown fox leaps over the lazy dog."
+    found = compare_words(citing, 0, len(citing), "The quick brown fox jumps over the lazy dog")
+    assert found is not None
+    assert (found.start, found.kept, found.total) == (len(before), 8, 9)
+
+
 @pytest.mark.growth
 def test_time_is_bounded_for_long_passages_of_few_words() -> None:
     """What must stay true: time is bounded, whatever the length of the sequences."""

@@ -33,6 +33,17 @@ def test_what_is_read_is_written_alike(text: str) -> None:
     )
 
 
+def test_a_template_for_a_fragment_is_for_the_parameter_that_stands_for_it() -> None:
+    """ "`?part=` stands for a `#`, which a client would not send" (ruling fragment-transport)"""
+    fragments = templates.read_template("hdl:1839/ # {location}?part={part}")
+    assert fragments.applies_to("hdl:1839/x", "#")
+    assert fragments.applies_to("hdl:1839/x", "?part=")
+    assert not fragments.applies_to("hdl:1839/x", "@")
+    others = templates.read_template("hdl:1839/ @ {location}/{part}")
+    assert others.applies_to("hdl:1839/x", "@")
+    assert not others.applies_to("hdl:1839/x", "?part=")
+
+
 @pytest.mark.parametrize(
     "text",
     [
