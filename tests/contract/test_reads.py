@@ -192,6 +192,16 @@ def test_what_the_fast_path_leaves_is_not_read_again(kind: str, ways: BothWays) 
     assert len(read) == 1, read  # it is left for one request
 
 
+@pytest.mark.parametrize("name", ["hdl:1839/one@two", "hdl:1839/one%23two"])
+def test_a_registered_name_with_a_delimiter_is_read_once(name: str, ways: BothWays) -> None:
+    """It is looked up as a name before anything is taken for a part of another."""
+    ways.desk.bind(name.replace("%23", "#"), "https://one.example/two", register=True)
+    assert ways.ask_fast(f"/{name}") is None
+    with counting(ways.desk) as read:
+        assert b"location: https://one.example/two" in ways.ask_plainly(f"/{name}")
+    assert not read
+
+
 def test_a_record_that_was_left_is_not_older_than_the_last_change(ways: BothWays) -> None:
     """fast/path: "no answer is older than the last change that was acknowledged"."""
     name = str(parse(ways.desk.mint(text("Dear")).identifier).resource)

@@ -25,7 +25,7 @@ the second count of `perdure.storage.generation`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache, lru_cache
+from functools import cache
 from typing import NamedTuple
 
 from perdure.ids import load_schemes, parse
@@ -34,8 +34,7 @@ from perdure.ids.pdi_plain import read_plain_key
 from perdure.ids.plain_names import read_plain_name, read_plain_part
 from perdure.model import stored
 from perdure.model.delegations import HeldDelegation
-from perdure.model.queries import Redirect
-from perdure.model.records import Location, Record
+from perdure.model.records import Record
 from perdure.policy.delegating import DelegationIndex
 from perdure.policy.handles.names import is_pdi
 from perdure.policy.handles.values import find_alias, list_alias_texts
@@ -44,17 +43,16 @@ from perdure.policy.sole_location import find_in_record, find_sole_location
 from perdure.policy.unfolding import Unfolding, find_beginnings, find_cut
 from perdure.reading.delegations import Delegations
 from perdure.reading.targets import append_part
-from perdure.server.common.answers import escape_uri, write_answer
+from perdure.server.common.answers import escape_uri
 from perdure.server.common.asking import write_choice_fields
-from perdure.server.common.elsewhere import make_redirection
-from perdure.server.common.redirects import make_redirect, redirect_onward
+from perdure.server.common.left_records import LeftRecords
+from perdure.server.fast.lead_frames import make_onward_frame, make_part_frame, make_resolver_frame
 from perdure.server.fast.lookups import TurnLookUp
 from perdure.settings import Settings
 from perdure.storage.ports import CountPair
 
 PDI = "pdi:"
 _MOST_SEEKS = 4
-_MOST_FRAMES = 64  # there is one for each time to live
 _MOST_REMEMBERED = 4096  # days of series
 _NO_VALUES = Record()
 
@@ -88,8 +86,10 @@ class Leads:
         settings: Settings,
         is_governed: Callable[[str], bool],
         delegations: Delegations,
+        left: LeftRecords,
     ) -> None:
         """`is_governed` returns True if a reading rule may be about a name, given as its path."""
+        self._left = left
         self._delegations = delegations
         self._days: dict[str, list[bytes] | None] = {}
         """The frames of the redirects of PDIs by their beginnings up to the day, for `_days_of`."""
@@ -177,7 +177,7 @@ class Leads:
         if any(one.kind != "http" for one in held.delegation.resolvers):
             return None
         bases = tuple(one.base for one in held.delegation.resolvers)
-        return _make_resolver_frame(bases, self._fresh)
+        return make_resolver_frame(bases, self._fresh)
 
     def follow_alias(self, record: Record) -> Lead | None:
         """Lead to the handle that the HS_ALIAS value of a handle names, unless that is an alias,
@@ -229,7 +229,7 @@ class Leads:
         return self._lead_onward(path, changes)
 
     def _lead_onward(self, path: str, changes: int | None) -> Lead:
-        before, behind = _make_onward_frame(self._fresh)
+        before, behind = make_onward_frame(self._fresh)
         return Lead(before, b"/%s%s" % (escape_uri(path), behind), changes)
 
     def _find_record(self, key: str) -> Record | None:
@@ -247,7 +247,9 @@ class Leads:
         plain = read_plain_part(text)
         if plain is None:
             return None
-        if self._lookups.find_record(plain.key) is not None:
+        record = self._find_record(plain.key)
+        if record is not None:  # the name is registered as it is
+            self._left.leave_record(plain.key, record, self._lookups.changes)
             return None
         changes = self._confirm_missing(plain.key)
         if changes is None or self._lookups.find_referring(f"alias:{plain.key}", limit=1):
@@ -320,7 +322,7 @@ class Leads:
     ) -> Lead:
         """Redirect to a place. The paths are those of the name to cite it by, and of the whole."""
         fresh = self._fresh if ttl is None else ttl
-        before, around, behind = _make_part_frame(fresh, self._base_url, self._vary, has_linkset)
+        before, around, behind = make_part_frame(fresh, self._base_url, self._vary, has_linkset)
         cited = escape_uri(name).join(around)
         pieces = (before, escape_uri(place), cited, escape_uri(whole), behind)
         return Lead(b"".join(pieces), None, changes)
@@ -361,38 +363,3 @@ def _spell_owner(key: str, record: Record) -> str:
         return parse(record.name).path if plain is None else plain.path
     text = read_resource_key(key)
     return text if read_plain_key(text) == (key, None, None) else identify_record(key, record).path
-
-
-# frames
-# ------
-
-
-@lru_cache(_MOST_FRAMES)
-def _make_onward_frame(fresh: int) -> tuple[bytes, bytes]:
-    """The text of a redirect to another name, around the address of that name."""
-    before, _, behind = write_answer(redirect_onward("x:there", fresh=fresh)).partition(b"x:there")
-    return before, behind
-
-
-@lru_cache(_MOST_FRAMES)
-def _make_resolver_frame(bases: tuple[str, ...], fresh: int) -> list[bytes]:
-    """The text of a redirect to other resolvers, around each place of the target."""
-    target = "x:target"
-    answer = make_redirection([base + target for base in bases], fresh=fresh)
-    return write_answer(answer).split(target.encode())
-
-
-@lru_cache(_MOST_FRAMES)
-def _make_part_frame(
-    fresh: int, base: str, vary: bytes, has_linkset: bool
-) -> tuple[bytes, list[bytes], bytes]:
-    """The text of a redirect to a part: before its location, around each path of the part, and
-    behind the path of the whole."""
-    whole, location, path = parse("urn:x-example:whole"), "x:location", "urn:x-example:p?part=p"
-    step = Redirect(identifier=whole, location=Location(uri=location))
-    answer = make_redirect(
-        step, fresh=fresh, base=base, vary=vary, path=path, has_linkset=has_linkset
-    )
-    before, _, rest = write_answer(answer).partition(location.encode())
-    text, _, behind = rest.partition(whole.path.encode())
-    return before, text.split(path.encode()), behind

@@ -124,6 +124,7 @@ class FastPath:
             settings,
             self._is_governed,
             registry.delegations,
+            self._left,
         )
         self._headers = UsualHeaders(settings)
         self._known_headers = self._headers.known
