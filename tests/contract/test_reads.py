@@ -192,6 +192,16 @@ def test_what_the_fast_path_leaves_is_not_read_again(kind: str, ways: BothWays) 
     assert len(read) == 1, read  # it is left for one request
 
 
+@pytest.mark.parametrize("kind", ["unknown", "part of an alias"])
+def test_that_a_name_is_unknown_is_found_once(kind: str, ways: BothWays) -> None:
+    """ "An unknown name 2, and one more for each delimiter at which it could be unfolded"."""
+    target = fill_spelling("/{path}", TABLE["kinds"][kind])
+    assert ways.ask_fast(target) is None
+    with counting(ways.desk) as read:
+        ways.ask_plainly(target)
+    assert len(read) == (kind == "part of an alias")  # the owner
+
+
 @pytest.mark.parametrize("name", ["hdl:1839/one@two", "hdl:1839/one%23two"])
 def test_a_registered_name_with_a_delimiter_is_read_once(name: str, ways: BothWays) -> None:
     """It is looked up as a name before anything is taken for a part of another."""
@@ -208,6 +218,9 @@ def test_a_record_that_was_left_is_not_older_than_the_last_change(ways: BothWays
     assert ways.ask_fast(f"/{name}") is None
     ways.desk.withdraw(name)
     assert ways.ask_plainly(f"/{name}").startswith(b"HTTP/1.1 410 ")
+    assert ways.ask_fast("/hdl:1839/later") is None
+    ways.desk.bind("hdl:1839/later", "https://later.example/", register=True)
+    assert b"location: https://later.example/" in ways.ask_plainly("/hdl:1839/later")
 
 
 def find_collections(desk: Desk) -> list[str]:

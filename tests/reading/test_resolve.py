@@ -31,7 +31,7 @@ from perdure.model.queries import (
     Want,
 )
 from perdure.model.reading_rules import Access, ReadingRule
-from perdure.model.records import IdentifiedRecord, Value
+from perdure.model.records import Value
 from perdure.reading.resolve import ReadDoor
 from perdure.reading.resolved import Resolved
 from perdure.server.application import Application
@@ -407,11 +407,11 @@ def test_a_followed_alias_reads_two_records(desk: Desk, letter: str) -> None:
 
 
 def test_a_record_that_the_caller_read_is_not_read_again(desk: Desk, letter: str) -> None:
-    """Only that of the requested name is known: one that was read for another name is not taken."""
+    """Records are known by their keys: one that was read for another name is not taken."""
     name = parse(letter)
     record = desk.registry.records.find_record(name.key)
     assert record is not None
-    known = IdentifiedRecord(name.resource, record)
+    known = {name.key: record}
     reading = desk.registry.reading
     with counting(desk) as read:
         found = reading.resolve(Query(identifier=name), known)

@@ -28,7 +28,7 @@ def find_passage(registry: Registry, resolved: Resolved) -> Resolved:
 
     named = describing.find_passage(check_resolved(registry, resolved))
     query = Query(identifier=named, reader=resolved.query.reader)
-    return registry.reading.resolve(query, resolved.find_read(named))
+    return registry.reading.resolve(query, resolved.records_read)
 
 
 def check_resolved(registry: Registry, resolved: Resolved) -> CitationReport:

@@ -35,7 +35,7 @@ from perdure.ids import Identifier
 from perdure.ids.name_set import NameSet
 from perdure.model.changes import WITHOUT_RECORDS, Change, ChangeMark
 from perdure.model.queries import PUBLIC_READER, Query, Reader
-from perdure.model.records import IdentifiedRecord, Record
+from perdure.model.records import Record
 from perdure.policy.naming import identify_record
 from perdure.reading.resolve import ReadDoor
 from perdure.reading.resolved import Resolved
@@ -422,7 +422,7 @@ class Harvest:
         return HarvestedRecord(name, change.at, resolved, resolved.record or Record())
 
     def _resolve_row(self, name: Identifier, record: Record, reader: Reader) -> Resolved:
-        known = IdentifiedRecord(name.resource, record)
+        known = {name.resource.key: record}
         return self._reading.resolve(Query(identifier=name, reader=reader), known)
 
 

@@ -28,7 +28,7 @@ face gives the same answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -63,7 +63,7 @@ from perdure.policy.reading_rights import make_read_object
 from perdure.policy.showing import show_to_readers
 from perdure.policy.unfolding import NameBeginning, Unfolding, find_beginnings, split_hash
 from perdure.reading.guarding import Guard, ReadingRules
-from perdure.reading.resolved import Resolved, find_known
+from perdure.reading.resolved import Resolved
 from perdure.storage.ports import Records
 
 if TYPE_CHECKING:
@@ -73,6 +73,9 @@ if TYPE_CHECKING:
 
 _MOST_ALIASES = 8
 """The most HS_ALIAS values that are followed, one after the other."""
+Known = Mapping[str, Record | None]
+"""Records that were read, by their keys; None for those that do not exist."""
+_NOTHING: Known = {}
 FindElsewhere = Callable[[Identifier, str], Elsewhere | None]
 """Returns the other resolvers of a name that is unknown here, with a part of it, or None."""
 
@@ -114,11 +117,11 @@ class ReadDoor:
         self._governs_all = governs_all
         self._unfolding = Unfolding(records.find_record, templates)
 
-    def resolve(self, query: Query, known: IdentifiedRecord | None = None) -> Resolved:
+    def resolve(self, query: Query, known: Known = _NOTHING) -> Resolved:
         """Resolve a query.
 
-        `known` is a record, as it is stored, that the caller read in the same snapshot. It is not
-        read again.
+        `known` has records by their keys, as they are stored, which the caller read in the same
+        state of the registry; None for those that do not exist. They are not read again.
 
         Raises NotFound if the name is not known, AnsweredElsewhere if another resolver answers for
         it, MalformedIdentifier if it cannot have such a part, Forbidden or Unauthenticated if the
@@ -301,12 +304,11 @@ class ReadDoor:
         pattern or a side without version, the errors of resolving either side, and CitationGone.
         """
         steps: list[Step | None] = []
-        read: list[IdentifiedRecord] = []
+        read: dict[str, Record] = {}
         for side in list_sides(require_citation(asked)):
             try:
-                query_of_side = Query(identifier=side, reader=query.reader)
-                resolved = self.resolve(query_of_side, find_known(read, side))
-                read += resolved.records_read
+                resolved = self.resolve(Query(identifier=side, reader=query.reader), read)
+                read |= resolved.records_read
                 step: Step | None = resolved.step
             except PartElsewhere:
                 step = None
@@ -324,7 +326,7 @@ class ReadDoor:
                     by=grave.by,
                 )
             steps.append(step)
-        return Resolved(asked, asked, None, query, sides=tuple(steps), side_records=tuple(read))
+        return Resolved(asked, asked, None, query, sides=tuple(steps), side_records=read)
 
     def _may_be_elsewhere(self, side: Identifier, error: NotFound) -> bool:
         """Return True if another resolver may know a side that is unknown here."""
@@ -333,9 +335,7 @@ class ReadDoor:
         is_assigned_here = self._is_assigned_here
         return type(error) is NotFound and not (is_assigned_here is None or is_assigned_here(side))
 
-    def _find_answer(
-        self, query: Query, asked: Identifier, part: str, known: IdentifiedRecord | None
-    ) -> Resolved:
+    def _find_answer(self, query: Query, asked: Identifier, part: str, known: Known) -> Resolved:
         follow = query.follow_aliases
         if self._delegations is not None and query.reader.name != LOCAL:
             self._delegations.require_not_handed_over(asked)
@@ -354,7 +354,7 @@ class ReadDoor:
                 whole, delimiter = beginning.whole, beginning.delimiter
                 if not delimiter and self._records.find_record(whole.key) is None:
                     continue
-                found = self._look_up(whole, follow=follow)
+                found = self._look_up(whole, follow=follow, known=known)
                 if found is not None and (delimiter == "#" or found.identifier.key == whole.key):
                     return _make_resolved(query, asked, whole, delimiter, beginning.part, found)
         if self._delegations is not None:
@@ -369,13 +369,11 @@ class ReadDoor:
         raise query.doubt or NotFound(identifier=str(asked))
 
     def _look_up(
-        self, name: Identifier, *, follow: bool, known: IdentifiedRecord | None = None
+        self, name: Identifier, *, follow: bool, known: Known = _NOTHING
     ) -> IdentifiedRecord | None:
         """The record of a name or, if there is none, the only record that has it as an alias."""
-        if known is not None and known.identifier.key == name.key:
-            record: Record | None = known.record
-        else:
-            record = self._records.find_record(name.key)
+        key = name.key
+        record = known[key] if key in known else self._records.find_record(key)
         if record is not None:
             found = IdentifiedRecord(name, show_to_readers(record))
             return self._follow_aliases(found) if follow and record.values else found

@@ -11,7 +11,7 @@ the whole; a step that leads to bytes has passed the guard.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -37,7 +37,7 @@ from perdure.model.queries import (
     Step,
     Want,
 )
-from perdure.model.records import IdentifiedRecord, Level, Location, Record, Value
+from perdure.model.records import Level, Location, Record, Value
 from perdure.policy.decide import decide_part, decide_step, require_existing
 from perdure.policy.handles.choosing import negotiates_elsewhere
 from perdure.policy.levels import find_level, find_own, list_attached, pin_part
@@ -83,7 +83,7 @@ class Resolved:
     sides: tuple[Step | None, ...] = ()
     """For a citation, the answer to each of `perdure.policy.citing.list_sides`; None if the cited
     part is elsewhere."""
-    side_records: tuple[IdentifiedRecord, ...] = field(default=(), repr=False, compare=False)
+    side_records: Mapping[str, Record] = field(default_factory=dict, repr=False, compare=False)
     """For a citation, the `records_read` of its sides."""
     unfolding: Unfolding | None = field(default=None, repr=False, compare=False)
     """Finds the locations of parts of resources that are held elsewhere."""
@@ -128,19 +128,15 @@ class Resolved:
         return self.names is not None
 
     @property
-    def records_read(self) -> tuple[IdentifiedRecord, ...]:
-        """The records that answer, for `ReadDoor.resolve`, which does not read them again.
+    def records_read(self) -> Mapping[str, Record]:
+        """The records that answer, by their keys: `ReadDoor.resolve` does not read them again.
 
         Do not show them: no reading rule was applied to them.
         """
         if self.holder is None or self.query.indexes or self.query.types:
             return self.side_records
         record = self.holder if self.guard is None else self.guard.record
-        return (IdentifiedRecord(self.whole.resource, record),)
-
-    def find_read(self, name: Identifier) -> IdentifiedRecord | None:
-        """Return the record of a name if it is one of `records_read`, or None."""
-        return find_known(self.records_read, name)
+        return {self.whole.key: record}
 
     def require_single(self) -> None:
         """Raise PatternNotAllowed if a set of several resources is requested."""
@@ -411,9 +407,3 @@ _ELSEWHERE = {
     Want.LOCATIONS: Want.LOCATIONS,
 }
 """The only answers about a part that is elsewhere. Nothing else is known about such a part."""
-
-
-def find_known(known: Iterable[IdentifiedRecord], name: Identifier) -> IdentifiedRecord | None:
-    """Return the record of a name, or None if it is not among the known ones."""
-    key = name.whole.key
-    return next((one for one in known if one.identifier.key == key), None)

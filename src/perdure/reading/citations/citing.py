@@ -89,7 +89,7 @@ class QuotationCiter:
     ) -> DescribedResource:
         """Describe a side of a citation, from the record that was read when it was resolved."""
         query = Query(identifier=side, reader=resolved.query.reader)
-        found = self._reading.resolve(query, resolved.find_read(side))
+        found = self._reading.resolve(query, resolved.records_read)
         return self._documents.describe_resolved(found, address)
 
 

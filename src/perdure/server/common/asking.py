@@ -103,7 +103,7 @@ def resolve_query(service: Service, request: Request, query: Query) -> Resolved:
     Raises the errors of `ReadDoor.resolve`.
     """
     try:
-        resolved = service.reading.resolve(query, service.left.take_record(query.identifier))
+        resolved = service.reading.resolve(query, service.left.take_records())
     except (Forbidden, Unauthenticated):
         request.is_governed = True  # a list without this name is of this reader only, too
         raise

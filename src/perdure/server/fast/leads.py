@@ -55,6 +55,7 @@ PDI = "pdi:"
 _MOST_SEEKS = 4
 _MOST_REMEMBERED = 4096  # days of series
 _NO_VALUES = Record()
+_Holder = tuple[Record, str, int | None]
 
 
 class Lead(NamedTuple):
@@ -128,6 +129,22 @@ class Leads:
         changes = self._confirm_missing(key)
         if changes is None:
             return None
+        lead = self._find_lead(text, key, version, format, day, written, changes)
+        if lead is None:
+            self._left.leave_record(key, None, changes)
+        return lead
+
+    def _find_lead(
+        self,
+        text: str,
+        key: str,
+        version: str | None,
+        format: str | None,
+        day: str,
+        written: bytes,
+        changes: int,
+    ) -> Lead | None:
+        """Find where a name leads that is known to have no record. Raises as `follow_name`."""
         owners = self._lookups.find_referring(f"alias:{key}", limit=2)
         if owners:
             return self._lead_to_owner(owners, text, key, version, format, changes)
@@ -259,15 +276,21 @@ class Leads:
             return None
         stored_text = self._lookups.find_record(plain.whole.key)
         holder = None if stored_text is None else self._find_holder(stored_text, day)
-        if holder is None:
+        place = None if holder is None else self._place_part(path, holder, delimiter, part)
+        if holder is None or place is None:
+            whole = None if stored_text is None else stored.decode_stored(stored_text)
+            self._left.leave_record(plain.key, None, changes)
+            self._left.leave_record(plain.whole.key, whole, changes)
             return None
-        record, uri, ttl = holder
+        return self._lead_away(place, holder[2], append_part(path, part), path, changes)
+
+    def _place_part(self, path: str, holder: _Holder, delimiter: str, part: str) -> str | None:
+        """Return the location of a part by the template of a whole, or None."""
+        record, uri, _ = holder
         place = self._unfolding.fill_template(path, record, delimiter, part, uri)
         if place is None:
             place = self._unfolding.locate_part(parse(path), record, delimiter, part, uri)
-        if place is None:
-            return None
-        return self._lead_away(place, ttl, append_part(path, part), path, changes)
+        return place
 
     def _lead_to_rest(self, key: str, day: str, changes: int) -> Lead | None:
         """Redirect to the location of the rest of a name, which is passed on. The key is its path,
@@ -300,7 +323,7 @@ class Leads:
                 return None
         return None
 
-    def _find_holder(self, text: str, day: str) -> tuple[Record, str, int | None] | None:
+    def _find_holder(self, text: str, day: str) -> _Holder | None:
         """Return the record of a whole as far as it places parts, its only location and the time to
         live of that, or None."""
         if text[0] == stored.JSON:

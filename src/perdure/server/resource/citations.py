@@ -182,7 +182,7 @@ async def _answer_text(service: Service, request: Request, resolved: Resolved) -
 def _resolve_passage(service: Service, resolved: Resolved, report: CitationReport) -> Resolved:
     """Resolve the passage that is quoted. Raises CitationNotFound or CitationUnverifiable."""
     query = Query(identifier=find_passage(report), reader=resolved.query.reader)
-    return service.reading.resolve(query, resolved.find_read(query.identifier))
+    return service.reading.resolve(query, resolved.records_read)
 
 
 def _add_fields(

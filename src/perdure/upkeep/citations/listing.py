@@ -35,7 +35,7 @@ from perdure.errors.lookup import CitationGone
 from perdure.errors.requests import ForeignCursor
 from perdure.ids import Identifier, parse
 from perdure.model.queries import Fetch, Gone, Query, Reader
-from perdure.model.records import IdentifiedRecord, Record
+from perdure.model.records import Record
 from perdure.policy.citing import require_citation
 from perdure.reading.citations.origins import Medium, find_medium
 from perdure.reading.resolved import Resolved
@@ -132,7 +132,7 @@ class CitationListing:
         limit: int,
     ) -> CitationPage:
         after = None if cursor is None else _read_cursor(cursor)
-        self._read = {one.identifier.key: one.record for one in subject.read}
+        self._read = dict(subject.read)
         wanted = wanted or RowFilter()
         walk = self._walk_citing if direction == "citedby" else self._walk_cited
         found: list[ListedCitation] = []
@@ -315,12 +315,10 @@ class CitationListing:
             return True
 
     def _resolve(self, name: Identifier) -> Resolved:
-        record = self._read.get(name.key)
-        known = None if record is None else IdentifiedRecord(name.resource, record)
         query = Query(identifier=name, reader=self._reader)
-        resolved = self._registry.reading.resolve(query, known)
-        for one in resolved.records_read:
-            self._keep_record(one.identifier.key, one.record)
+        resolved = self._registry.reading.resolve(query, self._read)
+        for key, record in resolved.records_read.items():
+            self._keep_record(key, record)
         return resolved
 
     def _find_record(self, key: str) -> Record | None:

@@ -9,6 +9,7 @@ What must stay true: a part of a document that is held here must be in it (rulin
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from perdure.errors import PerdureError
@@ -17,7 +18,7 @@ from perdure.extractors.text.characters import find_characters
 from perdure.ids import Identifier, parse
 from perdure.ids.name_set import NameSet, make_set
 from perdure.model.queries import Fetch
-from perdure.model.records import IdentifiedRecord
+from perdure.model.records import Record
 from perdure.parts import ByteRange, CharRange, Page, Selector, select_part
 from perdure.policy.part_relations import relate_parts
 from perdure.policy.reading_rights import PartRelation
@@ -40,8 +41,8 @@ class CitationSubject(NamedTuple):
     source: Source | None = None
     """The document of the part, if it is held here."""
     selector: Selector | None = None
-    read: tuple[IdentifiedRecord, ...] = ()
-    """The record that answers, so that it is not read again."""
+    read: Mapping[str, Record] = {}
+    """The record that answers, by its key, so that it is not read again."""
 
     @property
     def is_set(self) -> bool:

@@ -18,7 +18,6 @@ from perdure.ids import Identifier
 from perdure.model.changes import ChangeMark
 from perdure.model.collection import MEDIA_TYPE
 from perdure.model.queries import Fetch, Preference, Query
-from perdure.model.records import IdentifiedRecord
 from perdure.policy.naming import identify_record
 from perdure.reading.resolved import Resolved
 from perdure.registry import Registry
@@ -61,8 +60,7 @@ class PublicCollections:
             if record is None or find_collection(record) is None:
                 return None
             name = identify_record(key, record)
-            known = IdentifiedRecord(name, record)
-            resolved = self._registry.reading.resolve(Query(identifier=name), known)
+            resolved = self._registry.reading.resolve(Query(identifier=name), {key: record})
         step = resolved.choose(accept=(Preference(MEDIA_TYPE),), whole=True)
         if not isinstance(step, Fetch) or step.representation.media_type != MEDIA_TYPE:
             return None
