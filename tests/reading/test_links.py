@@ -28,6 +28,7 @@ from perdure.reading.links.written import (
     choose_candidates,
     find_places,
     find_written,
+    read_address,
     read_bare_doi,
     read_places,
 )
@@ -472,3 +473,11 @@ def test_the_links_of_captured_pages(tmp_path: Path) -> None:
     data = warc.finish().read_bytes()
     found = read(tmp_path, data, "application/warc", None)
     assert list_pairs(found) == [("cite", PART), ("href", DOI), ("text", NAME)]
+
+
+@pytest.mark.parametrize(
+    "written", ["10.1000/182", "10.1000/pdi:3%23x", "10.1000/a?part=b", "10.1000/pdi:3?part=c"]
+)
+def test_a_doi_after_its_label_is_read_as_in_an_address(written: str) -> None:
+    (found,) = find_written(f"See DOI {written}, again".encode())
+    assert found.identifier == read_address(f"doi:{written}")
