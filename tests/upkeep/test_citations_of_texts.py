@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import io
+import subprocess
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -196,6 +197,41 @@ def test_a_reference_without_a_copy_in_pages_books_and_archives(desk: Desk) -> N
         found = check(desk, f"{name}@{other}={part}")
         assert (found.verdict, found.likeness) == (Verdict.ELSEWHERE, Verdict.REFERENCED)
         assert str(found.right) == f"{name}@{origin}={part}"
+
+
+def test_the_origin_in_the_subtitles_of_a_film_is_a_second(desk: Desk, tmp_path: Path) -> None:
+    ffmpeg = pytest.importorskip("imageio_ffmpeg").get_ffmpeg_exe()
+    pytest.importorskip("av")
+    cues = (
+        f"{at + 1}\n00:00:0{at},500 --> 00:00:0{at + 1},400\n{line}\n"
+        for at, line in enumerate(LINES)
+    )
+    (tmp_path / "cues.srt").write_text("\n".join(cues))
+    words = "-y -nostdin -v error -f lavfi -i color=s=16x16:r=5:d=6 -i cues.srt -map 0:v -map 1:s"
+    subprocess.run([ffmpeg, *words.split(), "film.mkv"], check=True, cwd=tmp_path)
+    cited = keep(desk, LETTER.encode(), "text", "text/plain")
+    film = (tmp_path / "film.mkv").read_bytes()
+    citing = keep(desk, film, "video+matroska", "video/matroska")
+    second = START + len(LINES[0]) + 1
+    parts = {
+        f"char={START},{STOP}": ((0, 1), "t=0.5,4.4%26track%3d2", Verdict.REFLOWED),
+        f"char={second},{second + len(LINES[1])}": (
+            (1, 2),
+            "t=1.5,2.4%26track%3d2",
+            Verdict.VERBATIM,
+        ),
+    }
+    for part, (origins, place, verdict) in parts.items():
+        for origin in range(5):
+            found = check(desk, f"{citing}@{origin}={cited}#{part}")
+            assert str(found.part) == f"{citing}#{place}"
+            if origin in origins:
+                assert found.verdict is verdict
+            else:
+                assert (found.verdict, found.likeness) == (Verdict.ELSEWHERE, verdict)
+                assert str(found.right) == f"{citing}@{origins[0]}={cited}#{part}"
+    with pytest.raises(PartOutOfRange, match="origin 9"):
+        check(desk, f"{citing}@9={cited}#char={START},{STOP}")
 
 
 def test_the_origin_in_an_archive_is_a_byte_of_the_record(desk: Desk) -> None:

@@ -68,7 +68,7 @@ def write_place(selector: Selector, *, has_own_parts: bool) -> str:
     'page=3%26viewrect%3d1,2,30,40'
     """
     scheme, equals, positions = str(selector).partition("=")
-    if has_own_parts and isinstance(selector, Page):  # ruling: pdi-other-schemes
+    if has_own_parts and isinstance(selector, Page | Media):  # ruling: pdi-other-schemes
         positions = positions.replace("&", "%26").replace("=", "%3d")
     return scheme + equals + positions
 

@@ -20,13 +20,14 @@ from perdure.ids import Identifier, parse
 from perdure.ids.pdi import Pdi
 from perdure.model.queries import PUBLIC_READER, Fetch, Query, Reader, Step
 from perdure.model.verdicts import CitationReport, Verdict, find_weakest
-from perdure.parts import ByteRange, select_part
+from perdure.parts import ByteRange, Selector, select_part
 from perdure.policy.citing import require_citation
 from perdure.reading.citations import media, references, texts
 from perdure.reading.citations.origins import Medium, Origin, find_medium, read_origin
 from perdure.reading.citations.sides import NOTHING, Finding, Side, SideUnreadable, blame
 from perdure.reading.documents import Documents
 from perdure.reading.extraction import PartExtraction
+from perdure.reading.media_places import write_place
 from perdure.reading.resolve import ReadDoor
 from perdure.reading.resolved import Resolved
 
@@ -211,6 +212,11 @@ def _make_incomparable(citing: Side, cited: Side) -> SideUnreadable:
     )
 
 
+def _name_part(document: Identifier, part: Selector) -> Identifier | None:
+    """Return the name of a part; of a part in two dimensions as names of the scheme write it."""
+    return document.with_part(write_place(part, has_own_parts=True))
+
+
 def _refuse(report: CitationReport, side: Identifier, reason: str) -> CitationReport:
     return structs.replace(report, verdict=Verdict.UNVERIFIABLE, side=side, reason=reason)
 
@@ -224,7 +230,7 @@ def _judge(report: CitationReport, found: Finding) -> CitationReport:
     return structs.replace(
         report,
         verdict=find_weakest(found.verdict, *inner),
-        part=None if found.part is None else report.citing.with_part(str(found.part)),
+        part=None if found.part is None else _name_part(report.citing, found.part),
         extent=found.extent,
         unit=found.unit,
         likeness=comparison.likeness,

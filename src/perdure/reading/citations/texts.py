@@ -248,15 +248,21 @@ def _require_within(parts: PartExtraction, source: Source, origin: Origin) -> No
 
 
 def _find_passage(text: PlainText, origin: Origin) -> _Place:
-    """Return the places of the part of a document that contains an origin, or comes after it."""
+    """Return the places of the part of a document that contains an origin, or comes after it; of
+    all cues that are shown in a second.
+    """
     length = len(text.text)
+    found: _Place | None = None
     for passage in text.list_passages(0, length, finest=True) if length else ():
         stretch = find_stretch(passage.selector)
         if passage.selector is None and origin.number:
             break
-        if stretch.stop is None or origin.number < stretch.stop:
-            return _Place(passage.start, passage.stop)
-    return _Place(length, length + 1)
+        if stretch.stop is not None and stretch.stop <= origin.number:
+            continue
+        if found is not None and stretch.start > origin.number:
+            break
+        found = _Place(passage.start if found is None else found.start, passage.stop)
+    return found or _Place(length, length + 1)
 
 
 def _count_stored(text: str, canonical: int) -> int:
