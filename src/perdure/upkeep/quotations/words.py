@@ -99,6 +99,8 @@ def fold_text(text: str, breaks: NDArray[np.intp] = NO_BREAKS) -> TextWords:
 
 def cut_breaks(breaks: NDArray[np.intp], start: int, stop: int) -> NDArray[np.intp]:
     """Return the breaks inside characters [start, stop) of a text, counted from the first."""
+    if not len(breaks):  # most texts
+        return breaks
     low, high = np.searchsorted(breaks, (start, stop), side="left")
     found: NDArray[np.intp] = breaks[low:high] - start
     return found[found > 0]
