@@ -28,8 +28,9 @@ from perdure.model.queries import PUBLIC_READER, Gone, Query
 from perdure.model.verdicts import Verdict
 from perdure.reading.citations.describing import find_passage
 from perdure.reading.citations.divided import DividedPassage
+from perdure.upkeep.citations.asking import FOUND, CitationsWanted, answer_citations, read_filter
 from perdure.upkeep.citations.citation_index import CitationIndex
-from perdure.upkeep.citations.listing import CitationListing
+from perdure.upkeep.citations.listing import CitationListing, CitationPage
 from perdure.upkeep.citations.subjects import make_subject
 from perdure.upkeep.indexing import bring_up_to_date
 
@@ -161,6 +162,17 @@ def test_a_quotation_that_is_found_can_be_checked(desk: Desk, kind: str) -> None
             assert quotation.citation is not None
             assert quotation.citation.startswith(f"{citing}@")
             assert check(desk, quotation.citation).verdict.is_quotation
+    assert quotation.citation in list_found_names(desk, cited)
+
+
+def list_found_names(desk: Desk, cited: str) -> list[str | None]:
+    """The names of the citations that are listed of what is found (`?citedby&kind=found`)."""
+    wanted = CitationsWanted("citedby", read_filter((FOUND,)))
+    with closing(CitationIndex(desk.registry)) as index:
+        resolved = desk.registry.reading.resolve(Query(identifier=parse(cited)))
+        page = answer_citations(desk.registry, index, resolved, wanted, PUBLIC_READER)
+    assert isinstance(page, CitationPage)
+    return [one.name for one in page.citations]
 
 
 @pytest.mark.parametrize("kind", DOCUMENTS)

@@ -20,9 +20,10 @@ from msgspec.structs import replace
 from perdure.errors import NotFound
 from perdure.errors.citing import CitationDayMalformed, UnknownCitationKind
 from perdure.errors.requests import ForeignCursor
-from perdure.ids import Identifier
+from perdure.ids import Identifier, parse
 from perdure.model.changes import ChangeMark
 from perdure.model.queries import Gone, Query, Reader
+from perdure.policy.citing import require_citation
 from perdure.reading.resolved import Resolved
 from perdure.registry import Registry
 from perdure.upkeep.changes.following import count_behind
@@ -159,10 +160,11 @@ def _tell_found(report: QuotationReport, one: Quotation) -> ListedCitation:
     sides = [(document, one.identifier or report.about), (one.document, one.found_in)]
     if not one.is_older:
         sides.reverse()
-    (citing, passage), (_, cited) = sides
+    (citing, _), (_, cited) = sides
+    named = None if one.citation is None else require_citation(parse(one.citation)).citation
     return ListedCitation(
         citing=citing,
-        origin=None if one.citation is None else passage.partition("=")[2].partition(",")[0],
+        origin=None if named is None else named.origin,
         cited=cited,
         kind=FOUND,
         day=one.day if not one.is_older else report.day,
