@@ -288,6 +288,13 @@ def test_a_page_is_told_with_its_resources(site: Deployment) -> None:
     assert (pictured.status, pictured.body) == (200, b"\x89PNG")
 
 
+def test_the_page_has_the_metadata_of_its_pwid(site: Deployment) -> None:
+    page = site.get(f"/{name('page')}", HTML).body.decode()
+    (found,) = re.findall(r'<script type="application/ld\+json">(.*?)</script>', page, re.DOTALL)
+    address = json.loads(found)["@id"].removeprefix(site.base)  # the form as a URN
+    assert json.loads(site.get(f"{address}?metadata=jsonld").body) == json.loads(found)
+
+
 def test_the_page_says_the_status_of_what_was_captured(site: Deployment) -> None:
     """A piece whose captured answer was 404 is captured exactly, and still missing."""
     page = site.get(f"/{name('page', f'{DR}torn/')}", HTML).body.decode()
@@ -402,7 +409,8 @@ def test_bytes_of_others_cannot_run_here(site: Deployment) -> None:
     assert answer.headers["content-security-policy"] == "sandbox; default-src 'none'"
     assert answer.headers["x-content-type-options"] == "nosniff"
     page = site.get(f"/{name('page', f'{DR}%3Cscript%3Ealert(1)%3C/script%3E')}", HTML)
-    assert b"<script" not in page.body
+    assert b"<script>" not in page.body
+    assert page.body.count(b"<script") == page.body.count(b'<script type="application/ld+json">')
 
 
 def test_a_registered_pwid_is_an_identifier_like_others(site: Deployment) -> None:

@@ -185,7 +185,7 @@ def test_types_are_detected_in_a_thread(tmp_path: Path, monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     ("question", "place"),
     [
-        ("landing", "landing._escape_json"),
+        ("landing", "landing.embed_json"),
         ("view", "viewing._answer_page"),
         ("text", "plain_text._encode_text"),
     ],

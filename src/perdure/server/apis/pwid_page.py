@@ -11,7 +11,10 @@ of whether it has the capture.
 
 from __future__ import annotations
 
+import json
+
 import msgspec
+from markupsafe import Markup
 
 from perdure.archives.port import Capture
 from perdure.archives.pwid.known import Archive, Archives
@@ -21,7 +24,9 @@ from perdure.errors import MissingLibrary
 from perdure.errors.captures import NotExpressible
 from perdure.ids.pwid import Pwid
 from perdure.ids.pwid_dialects import DIALECTS
+from perdure.metadata import write_record
 from perdure.metadata.citing import write_citation
+from perdure.metadata.port import DescribedResource
 from perdure.model.records import Record
 from perdure.reading.described import describe_resource
 from perdure.reading.targets import append_question, spell_path
@@ -30,6 +35,7 @@ from perdure.server.common.negotiate import names_first
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.resource import style_choice
+from perdure.server.resource.page_metadata import embed_json
 from perdure.upkeep.collection.public_collections import PublicCollections
 
 _MOST_COLLECTIONS = 100
@@ -61,6 +67,7 @@ class PwidSurroundings(msgspec.Struct, frozen=True, kw_only=True):
     elsewhere: tuple[OtherArchive, ...]
     before: Neighbour | None = None
     after: Neighbour | None = None
+    jsonld: Markup
     citation: str = ""
     collections: tuple[tuple[str, str], ...] = ()
     """Titles and paths of the collections that have it as a member."""
@@ -87,12 +94,14 @@ def read_surroundings(
     if archive is not None and capture is not None:
         near = find_neighbours(archive, capture)
         around = tuple(_link_neighbour(pwid, one) if one else None for one in near)
+    what = describe_resource(pwid, Record(), f"{request.base_url}/{spell_path(pwid)}")
     return PwidSurroundings(
+        jsonld=embed_json(json.loads(write_record(what, "jsonld"))),
         spellings=list_spellings(pwid),
         elsewhere=list_elsewhere(service.registry.web_archives, pwid),
         before=around[0],
         after=around[1],
-        citation=_write_citation(request, pwid),
+        citation=_write_citation(request, what),
         collections=_list_collections(service, pwid),
     )
 
@@ -161,9 +170,8 @@ def _link_neighbour(pwid: Pwid, capture: Capture) -> Neighbour | None:
     return capture.date, append_question(f"/{spell_path(there)}", "info")
 
 
-def _write_citation(request: Request, pwid: Pwid) -> str:
+def _write_citation(request: Request, what: DescribedResource) -> str:
     """Cite a PWID that is not registered here: it says enough itself."""
-    what = describe_resource(pwid, Record(), f"{request.base_url}/{spell_path(pwid)}")
     try:
         return write_citation(what, style_choice.FIRST, request.frame.language).strip()
     except MissingLibrary:

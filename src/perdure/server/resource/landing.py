@@ -72,7 +72,7 @@ from perdure.server.resource import (
     verifying,
 )
 from perdure.server.resource.describing import make_public_record, make_record_etag, tag_shown
-from perdure.server.resource.page_metadata import list_page_metadata
+from perdure.server.resource.page_metadata import embed_json, list_page_metadata
 from perdure.server.resource.previews.port import Preview
 from perdure.server.resource.previews.text import TextPreview
 from perdure.upkeep.linkcheck.verdict import LinkFinding
@@ -357,8 +357,7 @@ def _describe_page(
     That of a collection with many members takes tens of milliseconds to write.
     """
     what, about = _describe_resource(service, request, resolved)
-    jsonld = Markup(_escape_json(about))  # noqa: S704  (no "<" is left in it)
-    return what, _find_schema_type(about), jsonld
+    return what, _find_schema_type(about), embed_json(about)
 
 
 def _cite_resource(what: DescribedResource, language: str) -> str:
@@ -377,11 +376,6 @@ def _strip_directions(text: str) -> str:
 def _find_schema_type(about: dict[str, Any]) -> str:
     kind = about.get("@type", "CreativeWork")
     return str(kind[0] if isinstance(kind, list) else kind)
-
-
-def _escape_json(about: dict[str, Any]) -> str:
-    text = json.dumps(about, ensure_ascii=False, indent=1)
-    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
 def _show_locations(

@@ -13,9 +13,12 @@ What must stay true: values only, which the template escapes; nothing of what wa
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from typing import Any
 
 import msgspec
+from markupsafe import Markup
 
 from perdure.formats.essence import strip_parameters
 from perdure.metadata.csl import find_number, make_item
@@ -115,3 +118,10 @@ def _list_graph(what: DescribedResource) -> Iterator[PageMetadata]:
         if file.media_type in _PICTURES:
             yield PageMetadata("og:image", file.url)
             yield PageMetadata("og:image:type", file.media_type)
+
+
+def embed_json(about: dict[str, Any]) -> Markup:
+    """Write JSON-LD for the head of a page."""
+    text = json.dumps(about, ensure_ascii=False, indent=1)
+    text = text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+    return Markup(text)  # noqa: S704  (no "<" is left in it)
