@@ -51,7 +51,7 @@ def read_page(site: Deployment, form: str) -> Any:
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
     assert "accept" in answer.headers["vary"]
     page = html.document_fromstring(answer.body)
-    assert not page.findall(".//script")
+    assert [one.get("type") for one in page.findall(".//script")] == ["application/ld+json"]
     return page
 
 
