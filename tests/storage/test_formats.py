@@ -11,7 +11,7 @@ import pytest
 from tests.conftest import SERIES, Clock, Desk, copy_as_new, text
 from tests.storage.registries import unpack_registry
 
-from perdure.errors import Unavailable
+from perdure.errors import Corrupt, Unavailable
 from perdure.errors.processes import FormatNumberDamaged, OtherFormat
 from perdure.ids import parse
 from perdure.model.changes import ChangeMark, digest_lines
@@ -200,7 +200,7 @@ def test_the_first_writer_adds_checksums_and_changes_nothing_else(second: Path) 
     assert format_of(second) == NEWEST_FORMAT
     assert promises(second) == before
     assert [asked(second, question) for question in _ROWS] == rows
-    for table in SUMMED:
+    for table in (*SUMMED, "words"):
         assert asked(second, f"SELECT count(*) FROM {table} WHERE sum IS NULL") == [(0,)]
     with sound(second, 19) as registry:
         assert registry.head() == head
@@ -380,3 +380,45 @@ def said(reader: SqliteRecords) -> list[tuple[object, ...]]:
         scope = (one.first, one.last, one.count, one.revision)
         found.append((str(one.mark), one.at, one.act, one.actor, *scope))
     return found
+
+
+@pytest.fixture
+def fifth(place: Path) -> Path:
+    """A registry of the fifth format, whose words of changes have no checksums."""
+    return unpack_registry(5, place)
+
+
+def test_words_of_the_fifth_format_get_their_checksums(fifth: Path) -> None:
+    with Registry(fifth, environment={}) as registry:
+        head, count = registry.head(), len(registry.changes(limit=1000))
+        assert not [one for one in audit_registry(registry) if one.problem]
+    before = asked(fifth, "SELECT number, text FROM words ORDER BY number")
+    desk = Desk(fifth, Clock())
+    desk.clock.set("2026-11-28T14:00:00")
+    desk.bind("hdl:2000/0010", "https://m.example/10", by="a new name")
+    desk.registry.close()
+    assert format_of(fifth) == NEWEST_FORMAT
+    after = asked(fifth, "SELECT number, text FROM words ORDER BY number")
+    assert after == [*before, (len(before), "a new name")]
+    assert asked(fifth, "SELECT count(*) FROM words WHERE sum IS NULL") == [(0,)]
+    with Registry(fifth, environment={}) as registry:
+        assert len(registry.changes(limit=1000)) == count + 1
+        assert not [one for one in check_changes(registry.records, against=head) if one.problem]
+        assert not [one for one in audit_registry(registry) if one.problem]
+
+
+def test_a_damaged_word_never_becomes_part_of_the_chain(fifth: Path) -> None:
+    """A change is not read with another act than was written, and nothing follows on it."""
+    desk = Desk(fifth, Clock())
+    desk.clock.set("2026-11-28T14:00:00")
+    desk.alias("hdl:2000/0007", "doi:10.1000/182")
+    desk.registry.close()
+    connection = apsw.Connection(str(fifth / FILE))
+    connection.execute("UPDATE words SET text='aliaz' WHERE text='alias'")
+    connection.close()
+    with Registry(fifth, environment={}) as registry:
+        with pytest.raises(Corrupt):
+            registry.changes(limit=1000)
+        assert [one.problem for one in audit_registry(registry) if one.problem]
+    with pytest.raises(Corrupt), closing(SqliteJournal(fifth)) as journal:
+        journal.number_changes(AT)

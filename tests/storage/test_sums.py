@@ -21,7 +21,15 @@ from perdure.reading.scanning import DamagedRecord, scan_readable
 from perdure.storage.sqlite.journal import SqliteJournal
 from perdure.storage.sqlite.opening import FILE
 from perdure.storage.sqlite.records import SqliteRecords
-from perdure.storage.sqlite.sums import SUMMED, sum_alike, sum_line, sum_lines, sum_row, sum_values
+from perdure.storage.sqlite.sums import (
+    ALL_SUMMED,
+    SUMMED,
+    sum_alike,
+    sum_line,
+    sum_lines,
+    sum_row,
+    sum_values,
+)
 
 KEY = parse(f"{TODAY}/1").key
 
@@ -75,16 +83,17 @@ def faults(root: Path) -> list[str]:
 
 def test_a_new_registry_has_sums_everywhere(filled: Path) -> None:
     with closing(sqlite3.connect(filled / FILE)) as connection:
-        for table in SUMMED:
+        for table in TABLES:
             rows = f"SELECT count(*), count(sum) FROM {table}"
             ((count, summed),) = connection.execute(rows).fetchall()
             assert count == summed > 0, table
     assert faults(filled) == []
 
 
+TABLES = SUMMED | {"words": ALL_SUMMED["words"]}
 _COLUMNS = [
     (table, column)
-    for table, (_, columns) in SUMMED.items()
+    for table, (_, columns) in TABLES.items()
     for column in (*columns.split(", "), "sum")
 ]
 
@@ -96,8 +105,8 @@ def test_every_altered_column_is_found(filled: Path, table: str, column: str, va
         (row,) = connection.execute(f"SELECT {column} FROM {table} LIMIT 1").fetchone()
     if row is None and "coalesce" not in value:
         return  # it stays as it is
-    one = f"(SELECT min({SUMMED[table][0].partition(',')[0]}) FROM {table})"
-    where = f"WHERE {SUMMED[table][0].partition(',')[0]} = {one}"
+    key = TABLES[table][0].partition(",")[0]
+    where = f"WHERE {key} = (SELECT max({key}) FROM {table})"
     try:
         change(filled, f"UPDATE {table} SET {column} = {value.format(column)} {where}")
     except sqlite3.DatabaseError:

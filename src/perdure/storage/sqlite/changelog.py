@@ -44,6 +44,7 @@ from perdure.model.changes import (
     digest_lines,
 )
 from perdure.storage.sqlite.change_rows import SALTED, ChangeRow, pack_leaf, pack_row, unpack_row
+from perdure.storage.sqlite.sums import sum_values, sum_whole
 
 SCHEMA = """
 ALTER TABLE records ADD COLUMN position INTEGER;
@@ -144,7 +145,10 @@ def read_changes(ask: Ask, words: Callable[[int], str], after: int, limit: int) 
         try:
             row, stated = unpack_row(data, before)
             deed = None if row.leaf else Deed(words(row.act), row.at, words(row.actor))
-        except (ValueError, IndexError, KeyError, TypeError) as error:
+        except KeyError as error:
+            fault = f"the act or the name with the number {error} is missing or damaged"
+            raise ChangeUnreadable(change=str(mark), fault=fault) from error
+        except (ValueError, IndexError, TypeError) as error:
             raise ChangeUnreadable(change=str(mark), fault=str(error)) from error
         if stated is not None:
             if is_begun and mark.number > 1 and stated != numbering.chain:
@@ -164,6 +168,15 @@ def read_changes(ask: Ask, words: Callable[[int], str], after: int, limit: int) 
             yield change
 
 
+def load_words(ask: Ask) -> dict[int, str]:
+    """The words of the file by their numbers, without those that do not have their checksum.
+
+    A change with such a word cannot be read. Files before format 6 have no checksums of words.
+    """
+    rows = ask("SELECT * FROM words", ())
+    return {number: text for number, text, *sum in rows if sum in ([], [sum_values(number, text)])}
+
+
 class Words:
     """The words of the file: acts and actors. `ask` queries the registry."""
 
@@ -174,7 +187,7 @@ class Words:
     def __call__(self, number: int) -> str:
         """The word with this number. Raises KeyError if there is no such word."""
         if number not in self._texts:
-            self._texts = dict(self._ask("SELECT number, text FROM words", ()))
+            self._texts = load_words(self._ask)
         return self._texts[number]
 
 
@@ -196,16 +209,15 @@ class ChangeLog:
     def load_state(self) -> None:
         """Load the end of the sequence, at the start or after a batch that was undone."""
         self._rows.clear()
-        texts = self._ask("SELECT text, number FROM words", ())
-        self._words: dict[str, int] = dict(texts)
+        texts = load_words(self._ask)
+        self._words = {text: number for number, text in texts.items()}
         self.position: int = self._ask("SELECT coalesce(max(position), 0) FROM changes", ())[0][0]
         self._before = ("", "")
         if not self.position:
             self._numbering.restart_at(0, 0, NO_CHAIN)
             return
-        numbers = {number: text for text, number in texts}
         after = self.position - 1
-        (last,) = read_changes(self._ask, numbers.__getitem__, after, 1)
+        (last,) = read_changes(self._ask, texts.__getitem__, after, 1)
         self._numbering.restart_at(last.epoch, last.number, last.chain)
         self._before = last.at, last.first
 
@@ -223,9 +235,9 @@ class ChangeLog:
         try:
             return self._words[text]
         except KeyError:
-            number = max(self._words.values(), default=-1) + 1
+            number: int = self._ask("SELECT coalesce(max(number), -1) + 1 FROM words", ())[0][0]
             self._words[text] = number
-            self._connection.execute("INSERT INTO words VALUES(?,?)", (number, text))
+            self._connection.execute("INSERT INTO words VALUES(?,?,?)", sum_whole((number, text)))
             return number
 
     def begin_epoch(self, epoch: Epoch, at: str, actor: str) -> None:

@@ -37,8 +37,6 @@ from perdure.storage.sqlite import changelog, references, rules, sums
 
 FILE = "registry.sqlite"
 FIRST_FORMAT = 1
-SUMMED_FORMAT = 3
-"""The first format in which rows have checksums."""
 _RAW = [apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READONLY, 0]
 _MAPPED = 1 << 40  # bytes; a mapped page costs no copy and is not counted as our memory
 _SCHEMA = """
@@ -107,7 +105,13 @@ def _add_rules(connection: apsw.Connection) -> None:
     connection.execute(rules.SCHEMA).fetchall()
 
 
-_STEPS = {2: _number_changes, 3: sums.add_columns, 4: _sum_changes, 5: _add_rules}
+_STEPS = {
+    2: _number_changes,
+    3: sums.add_columns,
+    4: _sum_changes,
+    5: _add_rules,
+    6: sums.sum_words,
+}
 """For the number of each format, the function that migrates a file from the format before."""
 NEWEST_FORMAT = max(_STEPS)
 

@@ -68,7 +68,6 @@ from perdure.storage.sqlite.decoding import (
 from perdure.storage.sqlite.lookup import SqliteLookUp, end_reading
 from perdure.storage.sqlite.opening import (
     FILE,
-    SUMMED_FORMAT,
     UNUSABLE,
     lock_shared,
     make_unusable,
@@ -79,6 +78,7 @@ from perdure.storage.sqlite.opening import (
 )
 from perdure.storage.sqlite.references import References, sum_references
 from perdure.storage.sqlite.sums import (
+    SUMMED_FORMAT,
     are_sound_lines,
     is_filled,
     is_sound_line,

@@ -26,7 +26,7 @@ from perdure.storage.lost_numbers import find_highest_serials
 from perdure.storage.ports import SalvagedRecord
 from perdure.storage.sqlite import rules
 from perdure.storage.sqlite.change_rows import unpack_row
-from perdure.storage.sqlite.changelog import FULL_EVERY, read_changes
+from perdure.storage.sqlite.changelog import FULL_EVERY, load_words, read_changes
 from perdure.storage.sqlite.decoding import (
     decode_record,
     decode_rule,
@@ -39,13 +39,12 @@ from perdure.storage.sqlite.journal import SqliteJournal
 from perdure.storage.sqlite.opening import (
     FILE,
     FIRST_FORMAT,
-    SUMMED_FORMAT,
     is_of_later_release,
     open_raw,
     refuse_format,
 )
 from perdure.storage.sqlite.pages import scan_rows
-from perdure.storage.sqlite.sums import ALL_SUMMED, are_sound_lines, sum_row
+from perdure.storage.sqlite.sums import ALL_SUMMED, are_sound_lines, has_sums, sum_row
 
 _SOME = 1000
 _COPIED = {
@@ -129,9 +128,12 @@ class _OpenFile(NamedTuple):
     """An old registry file that could be opened."""
 
     connection: apsw.Connection
-    has_positions: bool
-    has_sums: bool
+    format: int
     path: Path
+
+    @property
+    def has_positions(self) -> bool:
+        return self.format > FIRST_FORMAT
 
 
 class SqliteSalvage:
@@ -212,7 +214,7 @@ class SqliteSalvage:
     def _read_sound_page(self, low: str, *, with_bytes: bool) -> list[SalvagedRecord]:
         """The next records behind a key, at most `_SOME`; empty if there are none, or if the way
         that reads around damage must go on."""
-        if self._file is None or self._is_broken or not self._file.has_sums:
+        if self._file is None or self._is_broken or not has_sums("records", self._file.format):
             return []
         statement = _PAGE.format(_WITH_BYTES if with_bytes else "TRUE")
         try:
@@ -260,7 +262,7 @@ class SqliteSalvage:
             return None
         keys: set[str] = set()
         try:
-            words = dict(self._ask_old("SELECT number, text FROM words", ()))
+            words = load_words(self._ask_old)
             for change in read_changes(self._ask_old, words.__getitem__, 0, _ALL_CHANGES):
                 keys |= {change.first, change.last}
                 self.last_day = max(self.last_day, change.at[:10].replace("-", "/"))
@@ -308,7 +310,7 @@ class SqliteSalvage:
         ask = self._ask_old
         try:
             end: int = ask("SELECT coalesce(max(position), 0) FROM changes", ())[0][0]
-            words = dict(ask("SELECT number, text FROM words", ()))
+            words = load_words(ask)
         except (Corrupt, apsw.Error) as error:
             self.problems.append(f"changes: {error}")
             self.lost_changes = True
@@ -376,7 +378,7 @@ class SqliteSalvage:
             return
         first = columns.partition(",")[0]
         shown = _as_bytes(columns if file.has_positions else columns.replace("position", "NULL"))
-        shown += ", sum" if file.has_sums and table in ALL_SUMMED else ", NULL"
+        shown += ", sum" if has_sums(table, file.format) else ", NULL"
         known: apsw.SQLiteValue = behind.encode() or None
         wanted = [_WITH_BYTES] if with_bytes else []
         wanted += [f"{first}>?"] if behind else []
@@ -426,7 +428,7 @@ class SqliteSalvage:
                 rows = file.connection.execute(statement)
                 known.update(key for (key,) in rows if isinstance(key, bytes))
         with suppress(apsw.Error, Corrupt, UnicodeDecodeError, ValueError, TypeError):
-            words = dict(file.connection.execute("SELECT number, text FROM words"))
+            words = load_words(self._ask_old)
             for change in read_changes(self._ask_old, words.__getitem__, 0, _ALL_CHANGES):
                 known |= {change.first.encode(), change.last.encode()}
         statement = _SELECT.format(shown, table, f"WHERE {first}=CAST(? AS TEXT)")
@@ -437,7 +439,7 @@ class SqliteSalvage:
 
     def _read_pages(self, file: _OpenFile, table: str) -> Iterator[Row]:
         """The rows that the pages of a table contain and that have their checksum, once more."""
-        if not file.has_sums:
+        if not has_sums(table, file.format):
             return
         root = 0
         with suppress(apsw.Error):
@@ -496,4 +498,4 @@ def _open_alone(path: Path) -> _OpenFile:
     except (apsw.Error, OtherFormat):
         connection.close()
         raise
-    return _OpenFile(connection, format > FIRST_FORMAT, format >= SUMMED_FORMAT, path)
+    return _OpenFile(connection, format, path)

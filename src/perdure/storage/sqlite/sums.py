@@ -7,9 +7,9 @@ only once. Readers compare the sum whenever they read such a row, and `check_sum
 The other tables need none: a row of numbered changes has its checksum within (`changelog`), and
 each entry of the index of references can be computed from its record.
 
-The step to format 3 adds the columns. `fill_sums` then computes the sums of the old rows in many
-small transactions and stores its progress; if the process is killed, the next one goes on there.
-Until then, a row without a sum is read unchecked.
+The step to format 3 adds the columns, that to format 6 the one of the words of changes. `fill_sums`
+then computes the sums of the old rows in many small transactions and stores its progress; if the
+process is killed, the next one goes on there. Until then, a row without a sum is read unchecked.
 
 What must stay true: a sum never changes for the same row, since it is stored on disk; a row without
 a sum is damaged as soon as `fill_sums` has finished.
@@ -29,6 +29,8 @@ import apsw
 from perdure.errors import Corrupt
 from perdure.model.changes import Line
 
+SUMMED_FORMAT = 3
+"""The first format in which rows have sums."""
 SUMMED = {
     "records": ("key", "key, record, position"),
     "history": ("key, revision", "key, record, position"),
@@ -39,8 +41,13 @@ SUMMED = {
     "recent_references": ("number", "count, rows"),
 }
 """For each table that got sums later: its primary key, and the columns of which a sum is made."""
-ALL_SUMMED = SUMMED | {"rules": ("number", "number, key, rule")}
+ALL_SUMMED = SUMMED | {
+    "rules": ("number", "number, key, rule"),
+    "words": ("number", "number, text"),
+}
 """The same for each table with sums."""
+_SINCE = {"rules": 5, "words": 6}
+"""The format since which a table has sums, if it is later than the third."""
 _LINES = ("records", "history")
 _NUMBERS = ("number", "revision")  # keys that are not texts
 _SOME = 4096  # rows in a transaction
@@ -165,8 +172,13 @@ def sum_row(table: str, row: tuple[Any, ...]) -> int:
     return crc32(text + key, (position or 0) & 0xFFFFFFFF) >> 1
 
 
-# The step to format 3
-# --------------------
+def has_sums(table: str, format: int) -> bool:
+    """Return True if the rows of a table have sums in a file of a format."""
+    return table in ALL_SUMMED and format >= _SINCE.get(table, SUMMED_FORMAT)
+
+
+# The steps to formats 3 and 6
+# ----------------------------
 
 
 def add_columns(connection: apsw.Connection) -> None:
@@ -176,6 +188,14 @@ def add_columns(connection: apsw.Connection) -> None:
     connection.execute(_TRIGGERS)
     if all(connection.execute(_ANY.format(table)).get is None for table in SUMMED):
         connection.execute(_PROGRESS, (_DONE,))
+
+
+def sum_words(connection: apsw.Connection) -> None:
+    """Add the sums of the words of changes, which are few. Runs in a transaction."""
+    connection.execute("ALTER TABLE words ADD COLUMN sum INTEGER")
+    rows = connection.execute("SELECT number, text FROM words").fetchall()
+    sums = [(sum_values(*row), row[0]) for row in rows]
+    connection.executemany("UPDATE words SET sum=? WHERE number=?", sums)
 
 
 def is_filled(connection: apsw.Connection) -> bool:
@@ -237,15 +257,10 @@ def check_sums(
 
     `name_row` makes it from the table and the first key. A scan of the records checks theirs.
     """
-    if (
-        connection.execute("SELECT 1 FROM pragma_table_info('records') WHERE name='sum'").get
-        is None
-    ):
-        return  # no writer of this release has opened it yet
-    every = is_filled(connection)
-    there = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+    format: int = connection.execute("PRAGMA user_version").get
+    every = format >= SUMMED_FORMAT and is_filled(connection)
     for table, (keys, columns) in ALL_SUMMED.items():
-        if table == "records" or table not in there:
+        if table == "records" or not has_sums(table, format):
             continue
         first = as_bytes(keys.partition(",")[0])
         statement = _SUMS.format(first, as_bytes(columns), table, keys)
