@@ -59,10 +59,10 @@ coverage-beside: $(TEST_NEEDS)  # the other tests show how far they are, so this
 	@$(RUN_CORE) -n 1 >$(VENV)/coverage.log 2>&1; status=$$?; cat $(VENV)/coverage.log; exit $$status
 
 unit: $(TEST_NEEDS)  ## all tests
-	$(RUN_TESTS) -n 3
+	$(RUN_TESTS) -n 4
 
 rest: $(TEST_NEEDS)  ## the tests that are not in coverage
-	$(RUN_TESTS) -n 3 $(CORE_TESTS:%=--rest-of %)
+	$(RUN_TESTS) -n 4 $(CORE_TESTS:%=--rest-of %)
 
 search: $(VENV)/.development  ## new examples for the properties, for MINUTES=20, then mutants of the core (10 minutes more)
 	$(BIN)/python tools/search.py --minutes $(MINUTES)
