@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import subprocess
 import sys
 import threading
 from collections.abc import Callable, Coroutine, Iterator
@@ -13,6 +14,7 @@ from typing import Any
 
 import pytest
 import uvloop
+from tests.server.deployment import wait_until
 
 from perdure.registry import initialise
 from perdure.upkeep.children import ask_command, run_command
@@ -128,3 +130,29 @@ def test_who_is_cancelled_returns_after_the_process(
         return process.strip()
 
     assert not Path("/proc", run(cancel_it())).exists()
+
+
+_START = """
+import os, subprocess, sys
+from pathlib import Path
+from perdure.upkeep import children
+
+nothing = subprocess.DEVNULL
+process = children._start_command(Path(sys.argv[1]), sys.argv[2:], nothing, nothing)
+print(process.pid, flush=True)
+os._exit(1)
+"""
+
+
+@pytest.mark.parametrize(
+    "words", [("search", "--follow"), ("webhooks", "run"), ("handle-server", "run", "--port", "0")]
+)
+def test_a_command_ends_whose_server_ended_before_it_began(
+    root: Path, words: tuple[str, ...]
+) -> None:
+    """It never sees the server as its parent."""
+    started = subprocess.run(
+        [sys.executable, "-c", _START, str(root), *words], stdout=subprocess.PIPE, check=False
+    )
+    command = Path(f"/proc/{int(started.stdout)}/cmdline")
+    wait_until(lambda: not (command.exists() and command.read_bytes()))

@@ -92,9 +92,10 @@ def run(once: bool) -> None:
 
     One process follows at a time, and is the only one that writes to the directory.
     """
+    from perdure.upkeep.children import watch_parent
     from perdure.upkeep.mirroring.following import MirrorFollower
 
-    stopping = threading.Event()
+    stopping, has_parent = threading.Event(), watch_parent()
     with here().open_registry() as registry, MirrorFollower(registry) as follower:
 
         def stop(*_: object) -> None:
@@ -103,7 +104,10 @@ def run(once: bool) -> None:
 
         signal.signal(signal.SIGTERM, stop)
         if not once:
-            follower.follow(lambda: not stopping.is_set(), pause=lambda s: _wait(stopping, s))
+            follower.follow(
+                lambda: has_parent() and not stopping.is_set(),
+                pause=lambda s: _wait(stopping, s),
+            )
             return
         replayed = 0
         for page in follower.catch_up():

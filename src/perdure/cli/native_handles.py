@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -43,9 +42,10 @@ def run_handle_server(port: int | None) -> None:
     from perdure.errors.configuring import AddressUnusable
     from perdure.server.native.answering import Answerer
     from perdure.server.native.listening import LOCK, listen
+    from perdure.upkeep.children import watch_parent
     from perdure.upkeep.searching.updating import hold_lock
 
-    parent = os.getppid()
+    is_wanted = watch_parent()
     with here().open_registry() as registry, hold_lock(registry.root / LOCK, 0) as is_held:
         if not is_held:
             here().print_note("another process answers already")
@@ -54,7 +54,7 @@ def run_handle_server(port: int | None) -> None:
         chosen = port or settings.handle_port or PORT
         answerer = Answerer(registry, *_load_site(registry, chosen))
         try:
-            work = listen(answerer, settings.host, chosen, lambda: os.getppid() == parent)
+            work = listen(answerer, settings.host, chosen, is_wanted)
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
                 runner.run(work)
         except OSError as error:

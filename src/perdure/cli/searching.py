@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -82,10 +81,10 @@ def search(
 
 
 def _follow(registry: Registry) -> None:
+    from perdure.upkeep.children import watch_parent
     from perdure.upkeep.searching.updating import follow_changes
 
-    parent = os.getppid()
-    follow_changes(registry, lambda: os.getppid() == parent)  # it ends with what started it
+    follow_changes(registry, watch_parent())
 
 
 def _print_state(state: IndexState, unread: int) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -140,10 +139,11 @@ def run_webhooks(once: bool) -> None:
     """
     import asyncio
 
+    from perdure.upkeep.children import watch_parent
     from perdure.upkeep.searching.updating import hold_lock
     from perdure.upkeep.webhooks.delivering import LOCK, deliver_all, keep_delivering
 
-    parent = os.getppid()
+    is_wanted = watch_parent()
     with (
         _open_subscriptions() as (registry, subscriptions),
         hold_lock(registry.root / LOCK, 0) as is_held,
@@ -154,7 +154,7 @@ def run_webhooks(once: bool) -> None:
         if once:
             disabled = asyncio.run(deliver_all(registry, subscriptions))
         else:
-            work = keep_delivering(registry, subscriptions, lambda: os.getppid() == parent)
+            work = keep_delivering(registry, subscriptions, is_wanted)
             disabled = asyncio.run(work)
     for one in disabled:
         here().print_note(f"webhook {one.id} is disabled: {one.url}: {one.problem}")

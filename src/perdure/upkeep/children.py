@@ -5,7 +5,9 @@ and what Python drops in the child of a fork (the connections of other threads, 
 lock for ever; the server would then wait for the child. `subprocess` runs nothing of Python between
 the fork and the program. The event loop reads what they write.
 
-What must stay true: a process ends with the one that started it.
+What must stay true: a process ends with the one that started it. A command that goes on by itself
+asks `watch_parent`. It is told the number of its parent: if it looked only itself, the parent could
+have ended before.
 """
 
 from __future__ import annotations
@@ -16,10 +18,12 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from pathlib import Path
 from typing import IO, NamedTuple
 
+_STARTED_BY = "PERDURE_STARTED_BY"
+"""The variable that tells a command the number of the process that started it."""
 _NICE = 10
 _GRACE = 10.0
 """Seconds that a process has to end before it is killed."""
@@ -88,10 +92,20 @@ def _start_command(
     command, *options = words
     return subprocess.Popen(  # noqa: S603  # our interpreter, our commands; given is on stdin
         (sys.executable, "-m", "perdure.cli", command, "-C", str(root), *options),
+        env={**os.environ, _STARTED_BY: str(os.getpid())},
         stdin=stdin,
         stdout=stdout,
         stderr=subprocess.PIPE,
     )
+
+
+def watch_parent() -> Callable[[], bool]:
+    """Return a function that returns False as soon as the server that started this process is gone.
+
+    A process that no server started goes on.
+    """
+    told = os.environ.get(_STARTED_BY, "")
+    return lambda: not told or str(os.getppid()) == told
 
 
 class _TooMuchError(Exception):
