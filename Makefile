@@ -47,7 +47,7 @@ types: $(VENV)/.development
 layers: $(VENV)/.development
 	$(BIN)/lint-imports
 
-# Many tests wait for a server, a browser or a disk: three processes and that of coverage keep two cores busy.
+# Many tests wait for a server, a browser or a disk: four processes and that of coverage keep two cores busy.
 RUN_TESTS := PERDURE_CITEPROC=$(ORACLES) PERDURE_PARSE5=$(ORACLES) PYTHONHASHSEED=0 $(BIN)/pytest --dist worksteal
 RUN_CORE := $(RUN_TESTS) -q --no-header -r fE -m "not hypothesis and not growth and not trial" $(CORE_TESTS) --cov
 TEST_NEEDS := $(VENV)/.development $(PEERS)/.installed $(PEERS)/OAI-PMH.xsd $(ORACLES)/.installed debian

@@ -315,6 +315,18 @@ class ChangeUnreadable(FaultFound, ChangeDamaged):
     promised = "a row"
 
 
+class ChangeWordMissing(ChangeDamaged):
+    """The act of a change, or the name of its actor, is missing or was altered."""
+
+    number: str
+    """That of the word."""
+    promised = "an act and an actor"
+
+    @property
+    def found(self) -> str:
+        return f"no word {self.number} with its checksum"
+
+
 class ChainBroken(ChangeDamaged):
     """The chain stored with a change is not the chain of the changes before it."""
 

@@ -6,7 +6,7 @@ lock for ever; the server would then wait for the child. `subprocess` runs nothi
 the fork and the program. The event loop reads what they write.
 
 What must stay true: a process ends with the one that started it. A command that goes on by itself
-asks `watch_parent`. It is told the number of its parent: if it looked only itself, the parent could
+asks `watch_parent`. It gets the number of its parent: if it looked only itself, the parent could
 have ended before.
 """
 

@@ -22,6 +22,7 @@ from perdure.errors.corruption import (
     ChainMissing,
     ChangeMissing,
     ChangeUnreadable,
+    ChangeWordMissing,
     EpochMissing,
     EpochUnreadable,
 )
@@ -146,8 +147,7 @@ def read_changes(ask: Ask, words: Callable[[int], str], after: int, limit: int) 
             row, stated = unpack_row(data, before)
             deed = None if row.leaf else Deed(words(row.act), row.at, words(row.actor))
         except KeyError as error:
-            fault = f"the act or the name with the number {error} is missing or damaged"
-            raise ChangeUnreadable(change=str(mark), fault=fault) from error
+            raise ChangeWordMissing(change=str(mark), number=str(error)) from error
         except (ValueError, IndexError, TypeError) as error:
             raise ChangeUnreadable(change=str(mark), fault=str(error)) from error
         if stated is not None:
