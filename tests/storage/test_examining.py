@@ -159,8 +159,9 @@ def test_the_rights_of_a_role(address: str, role: str, tell: Callable[[str], Non
     assert (find(findings, "rights").severity, find(findings, "role").severity) == ("ok", "ok")
     tell(f"GRANT DELETE ON history TO {role}")
     tell(f"REVOKE INSERT ON changes FROM {role}")
+    tell(f"REVOKE DELETE ON answered FROM {role}")
     findings = examine_database(node)
-    assert find(findings, "rights").seen == "missing: INSERT of changes"
+    assert find(findings, "rights").seen == "missing: INSERT of changes, DELETE of answered"
     assert find(findings, "rights").severity == "error"
     assert find(findings, "role").seen == "may DELETE of history"
     assert find(findings, "role").severity == "warning"

@@ -21,6 +21,8 @@ _CLOCKS_APART = 2.0
 """Seconds by which the clock of a node may differ from that of the primary."""
 _GUARDED = ("records", "history", "changes", "epochs", "token_changes", "rules")
 """Tables from which nothing is removed, see `schema.sql`."""
+_EMPTIED = ("refers", "staged_refers", "answered")
+"""Tables from which a node removes rows."""
 _NEEDED = ("SELECT", "INSERT", "UPDATE")
 _DAMAGING = ("DELETE", "TRUNCATE", "TRIGGER")
 _TABLES = "SELECT relname FROM pg_class WHERE relnamespace = %s::regnamespace AND relkind = 'r'"
@@ -203,6 +205,8 @@ def _examine_guards(connection: Connection, schema: str) -> StoreFinding:
 def _examine_missing_rights(connection: Connection, schema: str) -> StoreFinding:
     """May the role do what a node does?"""
     missing = _list_rights(connection, schema, _NEEDED, granted=False)
+    to_remove = _list_rights(connection, schema, ("DELETE",), granted=False)
+    missing += [one for one in to_remove if one.rpartition(" ")[2] in _EMPTIED]
     if not missing:
         return StoreFinding("rights", "ok", "the role reads, adds and revises")
     advice = "grant them as docs/reference/postgresql.md says, or connect as another role"
