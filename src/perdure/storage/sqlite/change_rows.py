@@ -14,23 +14,12 @@ import re
 from typing import NamedTuple
 from zlib import crc32
 
-from perdure.model.changes import (
-    NO_CHAIN,
-    SALT_BYTES,
-)
+from perdure.model.changes import NO_CHAIN, SALT_BYTES
 
 _FULL, _SAME_TIME, _SHORT_TIME, _RUN, _REVISED, SALTED, _SUMMED = 1, 2, 4, 8, 16, 32, 64
-
-
 _LEAF = 128
-
-
 _SUM_BYTES = 4
-
-
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
-
-
 _TIME_BYTES = 6
 
 
