@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from tests.server.deployment import SERIES, Deployment, deployed, text
+from tests.server.deployment import OTHER_SERIES, SERIES, Deployment, deployed, text
 
 from perdure.ids import parse
+from perdure.ids.name_set import make_set
 from perdure.ids.named_parts import Name
 from perdure.model.assertions import CONTEXT
 from perdure.model.commands import Register, Restrict, Withdraw
@@ -38,8 +39,8 @@ def listed(site: Deployment) -> None:
     site.do(Register(identifier=parse("hdl:1/allowed"), contents=(text(data),)))
 
 
-def sign(site: Deployment, name: str) -> str:
-    made = make_statement(site.registry, Name(parse(name)), SIGNER.key.fingerprint, "issuer")
+def sign(site: Deployment, name: str, role: str = "issuer") -> str:
+    made = make_statement(site.registry, Name(parse(name)), SIGNER.key.fingerprint, role)
     signed = join_signature(made, SIGNER.sign_statement(made))
     return attach_signature(site.registry, made.identifier, str(signed).encode()).identifier
 
@@ -83,6 +84,33 @@ def test_the_signatures_of_a_name(site: Deployment) -> None:
     assert linkset in site.get(f"/{bare}?linkset", "Accept: application/linkset").body.decode()
     described = json.loads(site.get(f"/{signature}?info", "Accept: application/json").body)
     assert described["targets"] == [name]
+
+
+def test_the_list_is_paged(site: Deployment) -> None:
+    """ "of documents, parts, assertions, intervals": a page may end within those of one name."""
+    name = site.mint(text(b"to whom it may concern"), authority=OTHER_SERIES)
+    series = f"pdi://{OTHER_SERIES}/"
+    many = [sign(site, f"{name}#char=0,{end}") for end in range(1, 6)]
+    sets = [sign(site, series, role) for role in ("author", "issuer", "witness")]
+    day = sign(site, f"{name.rpartition('/')[0]}/")
+    for asked, expected in ((name, many), (series, [*sets, day, *many])):
+        found, target, pages = [], f"/{asked}?signatures&limit=2", 0
+        while target:
+            answer = site.get(target)
+            assert answer.status == 200, answer.body
+            page = json.loads(answer.body)
+            found += [one["identifier"] for one in page["signatures"]]
+            assert len(page["signatures"]) <= 2
+            target = f"/{asked}{page['next']}" if "next" in page else ""
+            assert ('rel="next"' in answer.headers.get("link", "")) == bool(target)
+            pages += 1
+        assert found == expected
+        assert pages > 2
+        walk = site.registry.signatures.walk_set(make_set(parse(asked)))
+        assert [str(one.identifier) for one in walk] == expected
+    for asked in (name, series):
+        answer = site.get(f"/{asked}?signatures&cursor=nothing")
+        assert (answer.status, json.loads(answer.body)["code"]) == (400, "invalid-request")
 
 
 def test_the_signature_of_an_interval(site: Deployment) -> None:

@@ -342,10 +342,10 @@ class Listings:
         return self.walk_targeting_key(name.key, kind)
 
     def walk_targeting_key(
-        self, key: str, kind: TargetUse = TargetUse.SIGNED
+        self, key: str, kind: TargetUse = TargetUse.SIGNED, *, after: str = ""
     ) -> Iterator[IdentifiedRecord]:
-        """Yield the same records for the key of a name."""
-        for other in self._find_referring(f"{kind}:{key}"):
+        """Yield the same records for the key of a name; with `after`, those with later keys."""
+        for other in self._find_referring(f"{kind}:{key}", after):
             if any(parse(target).key == key for target in other.record.targets):
                 yield other
 
@@ -384,10 +384,10 @@ class Listings:
             if record is not None:
                 yield ScannedRecord(key, identify_record(key, record), record)
 
-    def _find_referring(self, reference: str) -> Iterator[IdentifiedRecord]:
+    def _find_referring(self, reference: str, after: str = "") -> Iterator[IdentifiedRecord]:
         """Candidates: the index stores only hashes, so the caller must check each record."""
         for key in self.records.find_referring(reference):
-            record = self.records.find_record(key)
+            record = self.records.find_record(key) if key > after else None
             if record is not None:
                 yield IdentifiedRecord(identify_record(key, record), record)
 

@@ -5,7 +5,8 @@ How it works: a signature is a document of its own; its record has the signed na
 describes it. `list_signatures` reads the signatures of a name and judges each: the content is
 compared with the statement, and the key with all versions of the list of allowed signers of the
 series. The age of a signature is that of the change that recorded it. `list_page` reads those of a
-set: of each name in it, and of the intervals and patterns around the name that are in it, too.
+set: of each name in it, and of the intervals and patterns around the name that are in it, too. A
+page ends in the middle of a name if that has more signatures; its cursor says where (`_Place`).
 
 What must stay true: signatures, contents and lists are read through the read door, so nothing that
 was withdrawn is shown; a statement is judged by the name that it states.
@@ -14,7 +15,7 @@ was withdrawn is shown; a statement is judged by the name that it states.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
 from itertools import islice
@@ -24,6 +25,7 @@ import msgspec
 
 from perdure.errors import Corrupt, NotFound, PerdureError
 from perdure.errors.invalid import InvalidRequest
+from perdure.errors.requests import ForeignCursor
 from perdure.errors.signing import NothingToSign, PartNotSignable
 from perdure.extractors.port import Part, Source, Span, iterate_body
 from perdure.formats.essence import strip_parameters
@@ -75,11 +77,33 @@ class HeldSignature(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SignaturePage(NamedTuple):
-    """The signatures of some names of a set."""
+    """Some of the signatures of a name, or of the names of a set."""
 
     signatures: list[HeldSignature]
     cursor: str | None
     """Of the next page; None on the last one."""
+
+
+class _Place(NamedTuple):
+    """A place in the signatures of a set, before which everything is listed."""
+
+    cursor: str = ""
+    """Of the list of the names of the set; empty at its start."""
+    key: str = ""
+    """Of the name or pattern among whose signatures the place is; empty between names."""
+    after: str = ""
+    """The key of the last signature before the place."""
+
+    def __str__(self) -> str:
+        return "\t".join(self) if self.key else self.cursor
+
+    @classmethod
+    def read(cls, cursor: str | None) -> _Place:
+        """Read a cursor. Raises InvalidRequest if it has another form."""
+        pieces = (cursor or "").split("\t")
+        if len(pieces) > len(cls._fields):
+            raise ForeignCursor(cursor=cursor or "")
+        return cls(*pieces)
 
 
 class Signatures:
@@ -205,14 +229,46 @@ class Signatures:
         """
         return list(islice(self.walk_signatures(name, reader), MOST))
 
+    def list_page_of_name(
+        self,
+        name: Identifier,
+        reader: Reader = PUBLIC_READER,
+        *,
+        cursor: str | None = None,
+        limit: int = _PAGE,
+    ) -> SignaturePage:
+        """Return the same signatures page by page, at most `limit` of them.
+
+        `cursor` is that of the page before. Raises InvalidRequest if it is not from this list.
+        """
+        if cursor is not None and self._records.find_record(cursor) is None:
+            raise ForeignCursor(cursor=cursor)
+        walk = self.walk_signatures(name, reader, after=cursor or "")
+        found = list(islice(walk, limit))
+        is_last = len(found) < limit or next(walk, None) is None
+        return SignaturePage(found, None if is_last else found[-1].identifier.key)
+
     def walk_signatures(
-        self, name: Identifier, reader: Reader = PUBLIC_READER
+        self, name: Identifier, reader: Reader = PUBLIC_READER, *, after: str = ""
     ) -> Iterator[HeldSignature]:
-        """Yield the same signatures, all of them, and judge each when it is needed."""
-        for one in self._listings.walk_targeting(name):
+        """Yield the same signatures, all of them, and judge each when it is needed.
+
+        With `after`, only those whose keys follow this one.
+        """
+        for one in self._listings.walk_targeting_key(name.key, after=after):
             held = self._read_signature(one, reader)
             if held is not None and name.matches(held.signed.statement.identifier):
                 yield held
+
+    def find_attached(
+        self, signed: SignedStatement, reader: Reader = PUBLIC_READER
+    ) -> Identifier | None:
+        """Return the signature with the same statement and the same proof, if one is stored."""
+        for one in self._listings.walk_targeting(signed.statement.identifier):
+            found = self._read_statement(one, reader)
+            if found is not None and str(found[1]) == str(signed):
+                return found[0].identifier
+        return None
 
     def walk_set(self, names: NameSet, reader: Reader = PUBLIC_READER) -> Iterator[HeldSignature]:
         """Yield the signatures of a set, of intervals and patterns in it, and of the names in it.
@@ -235,37 +291,64 @@ class Signatures:
     ) -> SignaturePage:
         """Return the signatures of at most `limit` names of a set, in the order of the names.
 
-        Those of an interval are listed with the first name in it, those of the set before all
-        others. `cursor` is that of the page before. Raises the errors of `Listings.list_page`.
+        They are at most `limit`, too. Those of an interval are listed with the first name in it,
+        those of the set before all others. `cursor` is that of the page before. Raises the errors
+        of `Listings.list_page`.
         """
-        page = self._listings.list_page(names, cursor=cursor, limit=limit)
+        place = _Place.read(cursor)
+        page = self._listings.list_page(names, cursor=place.cursor or None, limit=limit)
         whole = "" if names.pattern is None else names.pattern.key
-        found = list(self._walk_keys(names, (whole,), reader)) if whole and cursor is None else []
+        found: list[HeldSignature] = []
+        if whole and not place.cursor and place.key in ("", whole):
+            rest = self._take_signatures(found, names, (whole,), place, reader, limit)
+            if rest is not None:
+                return SignaturePage(found, str(rest))
+            place = _Place()
         seen = {whole}
         for row in page.records:
             name = row.identifier
             around = [one for one in name.list_pattern_keys() if one not in seen]
             seen.update(around)
-            found += (
-                held
-                for held in self._walk_keys(names, around, reader)
-                if self._is_first(name, held.signed.statement.identifier)
-            )
-            if name.key != whole:
-                found += self._walk_keys(names, (name.key,), reader)
-            if len(found) >= MOST and row is not page.records[-1]:
+            keys = around if name.key == whole else [*around, name.key]
+            rest = self._take_signatures(found, names, keys, place, reader, limit, of=name)
+            if rest is not None:
+                return SignaturePage(found, str(rest))
+            if len(found) >= limit and row is not page.records[-1]:
                 return SignaturePage(found, name.key)
+            place = _Place(name.key)
         return SignaturePage(found, page.cursor)
 
-    def _walk_keys(
-        self, names: NameSet, keys: Iterable[str], reader: Reader
-    ) -> Iterator[HeldSignature]:
-        """Yield the signatures of names in a set that have some keys."""
-        for key in keys:
-            for one in islice(self._listings.walk_targeting_key(key), MOST):
+    def _take_signatures(
+        self,
+        found: list[HeldSignature],
+        names: NameSet,
+        keys: Sequence[str],
+        place: _Place,
+        reader: Reader,
+        limit: int,
+        *,
+        of: Identifier | None = None,
+    ) -> _Place | None:
+        """Add the signatures after a place of names in a set that have some keys.
+
+        With `of`, those of patterns only if this name is the first of the pattern. Returns the
+        place at which `found` had `limit` of them, or None if all were added.
+        """
+        first = keys.index(place.key) if place.key in keys else 0
+        for key in keys[first:]:
+            last = place.after if key == place.key else ""
+            for one in self._listings.walk_targeting_key(key, after=last):
+                if len(found) >= limit:
+                    return _Place(place.cursor, key, last)
+                last = one.identifier.key
                 held = self._read_signature(one, reader)
-                if held is not None and names.contains(held.signed.statement.identifier):
-                    yield held
+                if held is None:
+                    continue
+                signed = held.signed.statement.identifier
+                is_listed_here = of is None or key == of.key or self._is_first(of, signed)
+                if names.contains(signed) and is_listed_here:
+                    found.append(held)
+        return None
 
     def _is_first(self, name: Identifier, signed: Identifier) -> bool:
         """Return True if a name is the first one of a signed pattern, so that it is listed once."""

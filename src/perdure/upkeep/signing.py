@@ -91,9 +91,9 @@ def plan_attachment(
     if guard is not None:
         guard.check_name()  # else the verdict would tell whether bytes have a digest
     _check_counts(registry, signed, reader)
-    for held in registry.signatures.list_signatures(target, reader):
-        if str(held.signed) == str(signed):
-            return Receipt(outcome=Outcome.UNCHANGED, identifier=str(held.identifier), revision=1)
+    attached = registry.signatures.find_attached(signed, reader)
+    if attached is not None:
+        return Receipt(outcome=Outcome.UNCHANGED, identifier=str(attached), revision=1)
     content = make_content(data, format=FORMAT, media_type=MEDIA_TYPE, charset=CHARSET)
     return Mint(
         authority=series or choose_series(registry, target),

@@ -1,6 +1,6 @@
 """The signatures of a name over HTTP: a list with their verdicts, and a way to attach one.
 
-    GET  <name>?signatures    a list in JSON; of a set page by page, with the names in it
+    GET  <name>?signatures    a list in JSON, page by page; of a set with the names in it
     POST <name>?signatures    attaches a signed statement: 201, or 200 if it is attached already
 
 How it works: an attached signature becomes a document of its own, as on the command line
@@ -28,7 +28,7 @@ from perdure.model.commands import Mint, Receipt
 from perdure.model.records import Token
 from perdure.policy.rules import require_known
 from perdure.reading.resolved import Resolved
-from perdure.reading.signatures import HeldSignature, SignaturePage, describe_signature
+from perdure.reading.signatures import MOST, HeldSignature, SignaturePage, describe_signature
 from perdure.reading.targets import Question, read_name, read_question, spell_path
 from perdure.server.common import asking, auth, lists
 from perdure.server.common.answers import Answer, make_answer
@@ -56,20 +56,20 @@ async def list_signatures(
     cursor is not from this list.
     """
     signatures, reader = service.registry.signatures, resolved.query.reader
-    following: str | None = None
+    limit = min(question.limit or MOST, service.settings.page_size, MOST)
     if resolved.names is not None and resolved.record is None:
-        limit = min(question.limit or service.settings.page_size, service.settings.page_size)
-        read_page = partial(
-            signatures.list_page, resolved.names, reader, cursor=question.cursor, limit=limit
-        )
-        page: SignaturePage = await service.read_list(read_page)
-        found, about = page.signatures, str(resolved.names)
-        following = lists.write_following(request, page.cursor, limit)
+        run, read_page = service.read_list, partial(signatures.list_page, resolved.names)
+        about = str(resolved.names)
     else:
         if resolved.names is None:
             resolved.require_known()
-        found = await service.run_cutter(signatures.list_signatures, resolved.identifier, reader)
+        run = service.run_cutter
+        read_page = partial(signatures.list_page_of_name, resolved.identifier)
         about = str(resolved.identifier)
+    page: SignaturePage = await run(
+        partial(read_page, reader, cursor=question.cursor, limit=limit)
+    )
+    found, following = page.signatures, lists.write_following(request, page.cursor, limit)
     _note_rules(service, request, found)
     body = {
         "identifier": about,
