@@ -90,6 +90,8 @@ def test_every_face_refuses(
         assert site.ask("HEAD", target).status == status
         if status == 401:
             assert answer.headers["www-authenticate"].startswith("Bearer")
+        named = f'<{site.base}/>; rel="blocked-by"' in answer.headers.get("link", "")
+        assert named == (status == 451), target  # RFC 7725 section 4
 
 
 @pytest.mark.parametrize("service", ["L2N", "L2Ns", "L2Ls", "L2C", "L2R"])

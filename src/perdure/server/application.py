@@ -208,6 +208,8 @@ class Application:
         answer = await self._answer_request(request)
         if request.is_governed:
             keep_private(answer)
+        if answer.status == HTTPStatus.UNAVAILABLE_FOR_LEGAL_REASONS:
+            problems.name_blocker(answer, request)
         if answer.status >= HTTPStatus.BAD_REQUEST and request.method in ("GET", "HEAD"):
             self._agree_coding(request, answer)
         await encode_answer(answer)

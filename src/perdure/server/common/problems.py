@@ -44,7 +44,15 @@ from perdure.policy.rates import Rate
 from perdure.reading.assertions import HeldAssertion
 from perdure.server import pages
 from perdure.server.common import logs
-from perdure.server.common.answers import Answer, Fields, clean_value, escape_uri, make_answer
+from perdure.server.common.answers import (
+    Answer,
+    Fields,
+    clean_value,
+    escape_uri,
+    join_links,
+    make_answer,
+    write_link,
+)
 from perdure.server.common.negotiate import choose_type
 from perdure.server.common.request import Request
 from perdure.server.pages.repairs import Neighbours, find_typed
@@ -338,6 +346,14 @@ def answer_problem(
         **problem.members,
     }
     return make_answer(problem.status, JSON, msgspec.json.encode(document), *problem.fields, vary)
+
+
+def name_blocker(answer: Answer, request: Request) -> None:
+    """Name the institution that runs this server in an answer 451: "the entity actually
+    implementing blockage" (RFC 7725 section 4).
+    """
+    blocker = request.common_frame.institution_url or f"{request.base_url}/"
+    answer.fields += join_links((write_link(blocker, "blocked-by"),))
 
 
 def _lead_to_origin(problem: Problem, request: Request) -> Problem:
