@@ -66,9 +66,7 @@ async def list_signatures(
         run = service.run_cutter
         read_page = partial(signatures.list_page_of_name, resolved.identifier)
         about = str(resolved.identifier)
-    page: SignaturePage = await run(
-        partial(read_page, reader, cursor=question.cursor, limit=limit)
-    )
+    page: SignaturePage = await run(partial(read_page, reader, cursor=question.cursor, limit=limit))
     found, following = page.signatures, lists.write_following(request, page.cursor, limit)
     _note_rules(service, request, found)
     body = {
