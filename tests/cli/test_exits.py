@@ -273,3 +273,25 @@ def test_help_loads_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stderr == "[]\n"
+
+
+RARE = ("html.parser", "pure_magic_rs", "gzip", "zipfile", "perdure.model.composites")
+
+
+def test_an_import_of_locations_loads_nothing_that_few_documents_need(
+    root: Path, tmp_path: Path
+) -> None:
+    """Issue of the plan: "import of redirects >= 0.95 x"; half of a short import is the start."""
+    lines = tmp_path / "lines.jsonl"
+    lines.write_text(
+        '{"id":"pdi://oma.eop.gov.us/1997/09/01/1","locations":["http://a.example"]}\n'
+    )
+    code = (
+        "import sys\nfrom perdure.cli import perdure\n"
+        f"try: perdure.main(['-C', {str(root)!r}, 'import', {str(lines)!r}])\n"
+        "except SystemExit as ended: print(ended.code, file=sys.stdout)\n"
+        f"print([name for name in {RARE!r} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "0\n[]\n"
+    assert "1 identifier imported" in done.stderr

@@ -9,7 +9,7 @@ from perdure.errors.composing import (
     CompositeEntities,
     CompositeNotWellFormed,
 )
-from perdure.model import composites
+from perdure.model import composite_marks, composites
 from perdure.model.composites import CanonicalPlaces, Piece, count_canonical
 
 NAME = "pdi://oma.eop.gov.us/1994/03/21/1.text.1#char=3,5"
@@ -95,15 +95,15 @@ def test_a_tag_that_does_not_end_is_the_rest() -> None:
 @pytest.mark.parametrize(
     ("media_type", "beginning", "found"),
     [
-        ("text/html; charset=utf-8", f"<!doctype html>{composites.HTML_MARK}", True),
-        ("application/xhtml+xml", composites.XML_MARK, True),
-        ("text/plain", composites.HTML_MARK, False),
-        ("text/html", "x" * 1024 + composites.HTML_MARK, False),
+        ("text/html; charset=utf-8", f"<!doctype html>{composite_marks.HTML_MARK}", True),
+        ("application/xhtml+xml", composite_marks.XML_MARK, True),
+        ("text/plain", composite_marks.HTML_MARK, False),
+        ("text/html", "x" * 1024 + composite_marks.HTML_MARK, False),
         ("text/html", "", False),
     ],
 )
 def test_the_mark_of_a_composite(media_type: str, beginning: str, found: bool) -> None:
-    assert composites.is_composite(media_type, beginning.encode()) is found
+    assert composite_marks.is_composite(media_type, beginning.encode()) is found
 
 
 @pytest.mark.parametrize(
@@ -111,12 +111,12 @@ def test_the_mark_of_a_composite(media_type: str, beginning: str, found: bool) -
     [
         (
             "text/html",
-            f'{composites.HTML_MARK}<q cite="{NAME}">a</q><q cite="{NAME}">b</q>',
+            f'{composite_marks.HTML_MARK}<q cite="{NAME}">a</q><q cite="{NAME}">b</q>',
             (NAME,),
         ),
         ("text/html", f'<q cite="{NAME}">a</q>', ()),
-        ("text/xml", f"{composites.XML_MARK}<a", ()),
-        ("text/html", composites.HTML_MARK + "x" * composites.LARGEST, ()),
+        ("text/xml", f"{composite_marks.XML_MARK}<a", ()),
+        ("text/html", composite_marks.HTML_MARK + "x" * composites.LARGEST, ()),
     ],
 )
 def test_the_targets_of_a_composite(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+JSON_LD = "application/ld+json"
+"""The type of documents that may be assertions."""
+
 
 def strip_parameters(media_type: str) -> str:
     """Return type and subtype of a media type or range, in lower case (RFC 9110 section 8.3.1).

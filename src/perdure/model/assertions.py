@@ -26,15 +26,14 @@ from perdure.errors.assertions import (
     ContextUnknown,
     MotivationUnknown,
 )
-from perdure.formats.essence import strip_parameters
+from perdure.formats.essence import JSON_LD, strip_parameters
 from perdure.ids import Identifier, parse
 from perdure.ids.name_set import read_set
 from perdure.ids.urls import deurlify, find_path
 from perdure.parts.annotation import read_annotation
 
 CONTEXT = "http://www.w3.org/ns/anno.jsonld"
-ESSENCE = "application/ld+json"
-MEDIA_TYPE = f'{ESSENCE}; profile="{CONTEXT}"'
+MEDIA_TYPE = f'{JSON_LD}; profile="{CONTEXT}"'
 LONGEST = 262_144
 """Bytes of an assertion."""
 _SHORT = 2048  # bytes of an assertion whose reading is remembered
@@ -354,7 +353,7 @@ def may_be_assertion(media_type: str) -> bool:
     >>> may_be_assertion(MEDIA_TYPE), may_be_assertion("application/json")
     (True, False)
     """
-    return strip_parameters(media_type) == ESSENCE
+    return strip_parameters(media_type) == JSON_LD
 
 
 def find_targets(data: bytes) -> tuple[str, ...]:

@@ -38,18 +38,13 @@ from perdure.errors.composing import (
 from perdure.formats.essence import strip_parameters
 from perdure.ids import Identifier
 from perdure.model.assertions import find_identifier
+from perdure.model.composite_marks import HTML, is_composite
 
-HTML_MARK = "<!-- perdure composite -->"
-XML_MARK = "<?perdure composite?>"
 _END = "<?perdure end?>"
-MARKED = 1024
-"""Bytes of a document in which its mark is."""
 LARGEST = 8 << 20
 """Bytes of a composite."""
 MOST = 1000
 """Pieces of a composite."""
-HTML = ("text/html",)
-XML = ("text/xml", "application/xml", "application/xhtml+xml")
 INCLUDE = "http://www.w3.org/2001/XInclude include"
 _QUOTES = ("blockquote", "q")
 _MEDIA = ("audio", "img", "source", "video")
@@ -83,15 +78,6 @@ def _read_cited(cited: str) -> Identifier | None:
         return find_identifier(address)
     except PerdureError:
         return None
-
-
-def is_composite(media_type: str, beginning: bytes) -> bool:
-    """Return whether a document is a composite, by its type and its beginning."""
-    essence = strip_parameters(media_type)
-    if essence not in (*HTML, *XML):
-        return False
-    head = beginning[:MARKED]
-    return HTML_MARK.encode() in head or XML_MARK.encode() in head
 
 
 def find_targets(media_type: str, data: bytes) -> tuple[str, ...]:

@@ -6,8 +6,8 @@ to find the record, and removed with it.
 
 from __future__ import annotations
 
+from perdure.formats.essence import JSON_LD
 from perdure.ids import parse
-from perdure.model.assertions import ESSENCE
 from perdure.model.records import Record
 from perdure.model.stored import DocumentLine
 from perdure.model.target_references import find_target_kind, list_target_references
@@ -35,7 +35,7 @@ def list_document_references(document: DocumentLine) -> tuple[str, ...]:
     ('sha512:ab', 'assertion:')
     """
     digest = f"sha512:{document.sha512}"
-    return (digest, ASSERTION) if document.media_type.startswith(ESSENCE) else (digest,)
+    return (digest, ASSERTION) if document.media_type.startswith(JSON_LD) else (digest,)
 
 
 def list_references(record: Record) -> set[str]:
@@ -44,7 +44,7 @@ def list_references(record: Record) -> set[str]:
     for one in record.versions:
         for held in one.representations:
             found.add(f"sha512:{held.sha512}")
-            if held.media_type.startswith(ESSENCE):
+            if held.media_type.startswith(JSON_LD):
                 found.add(ASSERTION)
     for location in record.locations:
         found.add(f"location:{location.uri}")

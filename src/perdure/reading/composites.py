@@ -24,7 +24,7 @@ from perdure.errors.composing import CompositeMalformed
 from perdure.extractors.port import Part, Source
 from perdure.formats.essence import strip_parameters
 from perdure.ids import Identifier, parse
-from perdure.model import composites
+from perdure.model import composite_marks, composites
 from perdure.model.assertions import LONGEST, MEDIA_TYPE, read_assertion
 from perdure.model.composites import Piece
 from perdure.model.conjunctions import list_conjuncts
@@ -165,8 +165,8 @@ class Provenance:
                     return None
                 pieces = list_conjoined(data := self._listings.read_bytes(held))
                 return CompositeText(source, data.decode(), pieces) if pieces else None
-            if held.length > composites.LARGEST or not composites.is_composite(
-                held.media_type, source.read_bytes(0, min(held.length, composites.MARKED))
+            if held.length > composites.LARGEST or not composite_marks.is_composite(
+                held.media_type, source.read_bytes(0, min(held.length, composite_marks.MARKED))
             ):
                 return None
             return CompositeText.read(source, self._listings.read_bytes(held))

@@ -40,7 +40,7 @@ from perdure.errors.composing import (
 from perdure.extractors.port import Source
 from perdure.formats.essence import strip_parameters
 from perdure.ids import Identifier
-from perdure.model import composites
+from perdure.model import composite_marks, composites
 from perdure.model.assertions import find_identifier
 from perdure.model.commands import Mint, Receipt
 from perdure.model.composites import Piece
@@ -101,9 +101,9 @@ def compose_document(registry: Registry, data: bytes, media_type: str) -> Compos
     if len(data) > composites.LARGEST:
         raise CompositeTooLong(limit=composites.LARGEST)
     essence = strip_parameters(media_type)
-    if essence in composites.HTML:
+    if essence in composite_marks.HTML:
         text = _compose_html(registry, composites.decode_source(data))
-    elif essence in composites.XML:
+    elif essence in composite_marks.XML:
         text = _compose_xml(registry, composites.decode_source(data))
     else:
         raise CompositeTypeUnknown(media_type=essence)
@@ -184,9 +184,9 @@ def _compose_html(registry: Registry, text: str) -> str:
         is_empty = is_quote and not text[piece.start : piece.stop].strip()
         found = _read_passage(registry, piece.cited, line, with_text=is_empty)
         edits += _edit_html(registry, text, piece, found, is_empty=is_empty)
-    if composites.HTML_MARK not in text[: composites.MARKED]:
+    if composite_marks.HTML_MARK not in text[: composite_marks.MARKED]:
         place = _find_after_doctype(text)
-        edits.append(_Edit(place, place, composites.HTML_MARK + "\n"))
+        edits.append(_Edit(place, place, composite_marks.HTML_MARK + "\n"))
     return _apply_edits(text, edits)
 
 
@@ -264,9 +264,9 @@ def _apply_edits(text: str, edits: list[_Edit]) -> str:
 
 def _compose_xml(registry: Registry, text: str) -> str:
     filled = _fill_includes(registry, text, 0, _Budget())
-    if composites.XML_MARK not in filled[: composites.MARKED]:
+    if composite_marks.XML_MARK not in filled[: composite_marks.MARKED]:
         at = filled.index("?>") + 2 if filled.startswith("<?xml ") else 0
-        filled = f"{filled[:at]}\n{composites.XML_MARK}{filled[at:]}"
+        filled = f"{filled[:at]}\n{composite_marks.XML_MARK}{filled[at:]}"
     return filled
 
 

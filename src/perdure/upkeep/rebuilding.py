@@ -18,9 +18,9 @@ import msgspec
 
 from perdure.errors import Corrupt, PerdureError
 from perdure.errors.segment_corruption import HeadContradictory
-from perdure.formats.essence import strip_parameters
+from perdure.formats.essence import JSON_LD, strip_parameters
 from perdure.ids import Identifier, parse
-from perdure.model import assertions, composites
+from perdure.model import assertions, composite_marks, composites
 from perdure.model.records import Record, Representation, Tombstone
 from perdure.model.references import list_references
 from perdure.policy.correcting import apply_correction, replace_representation
@@ -31,12 +31,12 @@ from perdure.signing import document
 from perdure.storage.byte_ports import Bytes, KeptCorrection, KeptRecord
 from perdure.storage.ports import Renewal
 from perdure.storage.reference_hashes import reference_hash
-from perdure.writing.content_targets import LONGEST, read_targets
+from perdure.writing.content_targets import read_targets
 
 _PAGE = 1000
-_WITH_TARGETS = (assertions.ESSENCE, document.MEDIA_TYPE)
+_WITH_TARGETS = (JSON_LD, document.MEDIA_TYPE)
 """The types of documents that may be about other names."""
-_MARKED = (*composites.HTML, *composites.XML)
+_MARKED = (*composite_marks.HTML, *composite_marks.XML)
 _Waiting = dict[tuple[str, int, str], list[KeptCorrection]]
 """Corrections that were read before their bytes, by key, version and format."""
 
@@ -227,10 +227,13 @@ def _read_targets(held: Bytes, one: Representation) -> tuple[str, ...]:
             file, offset = held.find_local(one)
             with file.path.open("rb") as opened:
                 opened.seek(offset)
-                beginning = opened.read(min(composites.MARKED, one.length))
-            if not composites.is_composite(essence, beginning) or one.length > composites.LARGEST:
+                beginning = opened.read(min(composite_marks.MARKED, one.length))
+            if (
+                not composite_marks.is_composite(essence, beginning)
+                or one.length > composites.LARGEST
+            ):
                 return ()
-        elif essence not in _WITH_TARGETS or one.length > LONGEST:
+        elif essence not in _WITH_TARGETS or one.length > assertions.LONGEST:
             return ()
         return read_targets(one.media_type, held.read_bytes(one))
     return ()

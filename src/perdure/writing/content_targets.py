@@ -8,7 +8,8 @@ that they agree.
 the right `assert`.
 
 What must stay true: a document that names nothing has no targets, whatever its type says; a long
-one is not read.
+one is not read. What reads assertions, composites and signatures is loaded when one comes: few do,
+and every process that writes or imports asks here.
 """
 
 from __future__ import annotations
@@ -17,15 +18,14 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from perdure.errors import PerdureError
+from perdure.formats.essence import JSON_LD
 from perdure.ids import Identifier
-from perdure.model import assertions, composites
+from perdure.model import composite_marks
 from perdure.model.commands import Content
-from perdure.model.composites import is_composite
+from perdure.model.composite_marks import is_composite
 from perdure.signing.statement import DOMAIN
 
-LONGEST = assertions.LONGEST
-"""Bytes of a document that is read for its targets."""
-_MARKED = (*composites.HTML, *composites.XML)
+_MARKED = (*composite_marks.HTML, *composite_marks.XML)
 _STATEMENT = DOMAIN.encode() + b"\n"
 
 
@@ -45,7 +45,7 @@ def may_have_targets(content: Content) -> bool:
 @lru_cache(maxsize=1024)
 def _judge_type(media_type: str) -> tuple[bool, bool]:
     """Return if documents of a type may be assertions, and if composites; there are few types."""
-    return media_type.startswith(assertions.ESSENCE), media_type.startswith(_MARKED)
+    return media_type.startswith(JSON_LD), media_type.startswith(_MARKED)
 
 
 def find_targets(contents: Iterable[Content]) -> tuple[str, ...]:
@@ -70,12 +70,15 @@ def find_asserted(content: Content) -> tuple[Identifier, ...] | None:
     None if the document is neither. A composite shows its sources, and says nothing about them.
     """
     data = content.data
-    if data is None or not may_assert(content.media_type, data) or len(data) > LONGEST:
+    if data is None or not may_assert(content.media_type, data):
+        return None
+    from perdure.model import assertions
+    from perdure.signing import document
+
+    if len(data) > assertions.LONGEST:
         return None
     try:
         if data.startswith(_STATEMENT):
-            from perdure.signing import document
-
             return (document.parse_signed_statement(data).statement.identifier,)
         return assertions.read_assertion(data).about
     except PerdureError:  # another document
@@ -85,11 +88,15 @@ def find_asserted(content: Content) -> tuple[Identifier, ...] | None:
 def read_targets(media_type: str, data: bytes) -> tuple[str, ...]:
     """Return the names that a document is about."""
     if is_composite(media_type, data):
+        from perdure.model import composites
+
         return composites.find_targets(media_type, data)
-    if len(data) > LONGEST:
+    from perdure.model import assertions
+
+    if len(data) > assertions.LONGEST:
         return ()
     if data.startswith(_STATEMENT):
-        from perdure.signing import document  # loads the forms of signatures, which few need
+        from perdure.signing import document
 
         return document.find_targets(data)
     if assertions.may_be_assertion(media_type):

@@ -10,8 +10,6 @@ What must stay true: opening a file twice gives the same lines; nothing is decom
 
 from __future__ import annotations
 
-import gzip
-import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,7 +21,6 @@ from perdure.errors.depositing import TableNotText, TableUnreadable
 from perdure.errors.exchanging import CharsetNotDecoded, FormNotRecognised
 from perdure.errors.root import count_things
 from perdure.formats import find_python_codec
-from perdure.formats.detect import Sampler, detect_type
 from perdure.upkeep.exchange import forms, jsonl, mapping
 from perdure.upkeep.exchange.port import ExchangeForm, ReadingTerms
 from perdure.upkeep.exchange.stream import ConvertedLines
@@ -109,9 +106,13 @@ def open_binary(path: Path) -> Iterator[BinaryIO]:
         if magic:
             file.seek(0)
         if magic[:2] == b"\x1f\x8b":
+            import gzip
+
             with gzip.open(file) as inside:
                 yield cast(BinaryIO, inside)
         elif magic == b"PK\x03\x04":
+            import zipfile
+
             with zipfile.ZipFile(file) as archive:
                 members = [one for one in archive.infolist() if not one.is_dir()]
                 if len(members) != 1:
@@ -128,6 +129,8 @@ def detect_charset(path: Path) -> tuple[str, str]:
 
     Raises TableUnreadable, or TableNotText if it is not text.
     """
+    from perdure.formats.detect import Sampler, detect_type  # loads all magic numbers
+
     sampler = Sampler()
     try:
         with open_binary(path) as file:

@@ -13,18 +13,20 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import msgspec
 
 from perdure import formats
 from perdure.errors.contents import LineEndsNotConvertible, MalformedCharset, MalformedLanguage
 from perdure.formats import MediaType
-from perdure.formats.detect import DetectedType, Sampler, detect_type
 from perdure.model.commands import Content
 from perdure.model.description_checks import LANGUAGE
 from perdure.policy.naming import canonical_format
 from perdure.storage.spool import Spool
+
+if TYPE_CHECKING:
+    from perdure.formats.detect import DetectedType
 
 PIECE = 1024 * 1024  # bytes read at once
 _CHARSET = re.compile(r"[A-Za-z0-9!#$%&'+^_`{}~-]{1,40}", re.ASCII)  # RFC 2978 section 2.3
@@ -58,6 +60,8 @@ def take_in(
     Raises InvalidRequest if a statement or a conversion is not valid, MalformedIdentifier if the
     format is not, TooLarge and StorageFailed as the spool does.
     """
+    from perdure.formats.detect import Sampler, detect_type  # loads all magic numbers
+
     sampler = Sampler()
     pieces: Iterable[bytes] = iter(lambda: source.read(PIECE), b"")
     for piece in convert_line_ends(pieces) if crlf else pieces:

@@ -16,7 +16,6 @@ from perdure.errors.importing import (
     LineTextUnwritable,
 )
 from perdure.formats import find_python_codec
-from perdure.formats.detect import detect_type
 from perdure.ids import Identifier, grammar
 from perdure.model.commands import Content, Joining
 from perdure.policy import naming
@@ -104,6 +103,8 @@ def _take_text(text: str, said: DeclaredKind, terms: Terms) -> Content:
 
 
 def _take_bytes(data: bytes, said: DeclaredKind, terms: Terms) -> Content:
+    from perdure.formats.detect import detect_type  # loads the magic numbers of all formats
+
     kind = settle_kind(said, lambda: detect_type(data, language=said.language))
     if len(data) <= IN_MEMORY:
         return make_content(data, **msgspec.structs.asdict(kind))
