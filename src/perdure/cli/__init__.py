@@ -112,8 +112,9 @@ _MODULES = {
     "completion": "about",
 }
 """The module of each command, in the order of the help."""
-_MANY_VALUES = 10_000
-"""Values after which reference cycles are searched for: an import makes many, without a cycle."""
+_MANY_VALUES = 100_000
+"""Values after which reference cycles are searched for. Modules, rows and records are many, and
+hardly any is in a cycle; a server searches more often (`perdure.server.serve`)."""
 
 
 class Perdure(PerdureGroup):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from perdure.upkeep.changes.intact import IntactChanges
     from perdure.upkeep.helpers import Helpers
 
-_MANY_VALUES = 50_000
 _LARGE = 16 << 20  # bytes of a registry for which helper processes gain more than they cost
 
 
@@ -117,7 +115,7 @@ def verify(
             quotations.verify_citation(registry, pattern.example)
         return
     sharing = _fork_helpers() if is_full and pattern is None else nullcontext()
-    with _collect_rarely(), sharing as helpers, here().open_registry() as registry:
+    with sharing as helpers, here().open_registry() as registry:
         head = None if against is None else _read_head(against)
         _verify_registry(registry, pattern, head, is_full=is_full, helpers=helpers)
 
@@ -150,17 +148,6 @@ def _fork_helpers() -> Iterator[Helpers | None]:
         return
     with fork_helpers(count, partial(full_audit.open_work, root)) as helpers:
         yield helpers
-
-
-@contextmanager
-def _collect_rarely() -> Iterator[None]:
-    """Search for reference cycles less often: of millions of values, hardly any is in a cycle."""
-    usual = gc.get_threshold()
-    gc.set_threshold(_MANY_VALUES, *usual[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*usual)
 
 
 def _verify_registry(
@@ -306,7 +293,7 @@ def rebuild(pairs: tuple[tuple[str, str], ...]) -> None:
     highest = options.read_highest(pairs)
     problems = []
     done = {"segments": 0, "records": 0}
-    with _collect_rarely(), show_progress("segments", total=None, unit="steps") as bar:
+    with show_progress("segments", total=None, unit="steps") as bar:
         now = format_timestamp(utc_now())
         steps = renew(
             root, store, open_bytes, now=now, highest=highest, copy_fence=chosen.copy_fence
@@ -361,5 +348,5 @@ def backup(target: Path, link: bool, check: bool) -> None:
             bar(step.share, step.phase)
     here().print_summary({"backup": str(target)}, f"backed up to {target}")
     if check:
-        with _collect_rarely(), Registry(target) as copy:
+        with Registry(target) as copy:
             _verify_registry(copy, None, is_full=True)

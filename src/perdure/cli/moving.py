@@ -189,11 +189,8 @@ def _import_lines(
     errors: str | None,
     bad: dict[int, str] | None = None,
 ) -> None:
-    import gc
-
     from perdure.upkeep.transfer.importing import import_lines
 
-    gc.set_threshold(100_000)  # many rows are alive at a time, without cycles to be found
     accepted = refused = 0
     with contextlib.ExitStack() as opened:
         registry = opened.enter_context(here().open_registry())

@@ -72,6 +72,7 @@ _MOST_WORKERS = 8  # by default: each takes some 50 MB of memory
 _SILENT = 30  # seconds without a sign after which a worker is replaced; on a busy machine, one
 # needs more than the 5 seconds of uvicorn to start, and would be replaced again and again
 _SWITCH = 0.0005  # seconds that the event loop waits for a busy thread; Python's default is 0.005
+_MANY_VALUES = 10_000  # until reference cycles are searched for, which interrupts all requests
 _SEAL_EVERY = 60  # seconds
 _COUNT_EVERY = 1  # seconds
 _FIRST_CHECK = 60  # seconds
@@ -171,6 +172,7 @@ class Worker:
                 # These objects stay: the garbage collector need not scan them again.
                 gc.collect()
                 gc.freeze()
+                gc.set_threshold(_MANY_VALUES)
                 await to({"type": "lifespan.startup.complete"})
             elif message["type"] == "lifespan.shutdown":
                 for task in tasks:
