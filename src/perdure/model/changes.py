@@ -47,6 +47,12 @@ WITHHELD = "withheld"
 """The act, in a mirror, of a change of which it may know only the leaf."""
 WITHOUT_RECORDS = frozenset((BEGIN, TOKEN, RULE, WITHHELD))
 """The acts of changes that write no record."""
+ACTS = (
+    *(BEGIN, "reconstructed", "mint", "reserve", "retrospect", "register", "import", "assign"),
+    *("commit", "correct", "bind", "break", "relocate", "alias", "describe", "propose", "refuse"),
+    *("withdraw", "erase", TOKEN, "delegate", "take-over", RULE, "rebuild"),
+)
+"""The acts of this release, as docs/reference/changes.md explains them."""
 _TITLE = "perdure change 1"
 _PLACE = re.compile(r'"segment":\d+,"offset":\d+')
 _PLACELESS = '"segment":0,"offset":0'

@@ -45,7 +45,8 @@ from perdure.model.changes import (
     digest_lines,
 )
 from perdure.storage.sqlite.change_rows import SALTED, ChangeRow, pack_leaf, pack_row, unpack_row
-from perdure.storage.sqlite.sums import sum_values, sum_whole
+from perdure.storage.sqlite.sums import sum_whole
+from perdure.storage.sqlite.words import Ask, load_words
 
 SCHEMA = """
 ALTER TABLE records ADD COLUMN position INTEGER;
@@ -77,7 +78,6 @@ SELECT epoch, start, reason, previous_epoch, previous_number, previous_chain FRO
 _WRITE = "INSERT INTO changes VALUES(?,?)"
 _REWRITE = "UPDATE changes SET row=? WHERE position=?"
 _ROWS = "SELECT position, row FROM changes WHERE position>=? ORDER BY position LIMIT ?"
-Ask = Callable[[str, tuple[str | int | None, ...]], list[Any]]
 
 
 # Reading
@@ -166,29 +166,6 @@ def read_changes(ask: Ask, words: Callable[[int], str], after: int, limit: int) 
             change = numbering.number_change(deed, scope, row.digest, row.salt)
         if position > after:
             yield change
-
-
-def load_words(ask: Ask) -> dict[int, str]:
-    """The words of the file by their numbers, without those that do not have their checksum.
-
-    A change with such a word cannot be read. Files before format 6 have no checksums of words.
-    """
-    rows = ask("SELECT * FROM words", ())
-    return {number: text for number, text, *sum in rows if sum in ([], [sum_values(number, text)])}
-
-
-class Words:
-    """The words of the file: acts and actors. `ask` queries the registry."""
-
-    def __init__(self, ask: Ask) -> None:
-        self._ask = ask
-        self._texts: dict[int, str] = {}
-
-    def __call__(self, number: int) -> str:
-        """The word with this number. Raises KeyError if there is no such word."""
-        if number not in self._texts:
-            self._texts = load_words(self._ask)
-        return self._texts[number]
 
 
 # Adding

@@ -50,7 +50,7 @@ from perdure.model.stored import LEAST_WITH_BYTES
 from perdure.storage.generation import Generation
 from perdure.storage.ports import LineRun
 from perdure.storage.sqlite import checking, rules
-from perdure.storage.sqlite.changelog import Epochs, Words, read_changes
+from perdure.storage.sqlite.changelog import Epochs, read_changes
 from perdure.storage.sqlite.columns import Lines, divide_keys, fetch_sound_lines
 from perdure.storage.sqlite.decoding import (
     check_lines,
@@ -85,6 +85,7 @@ from perdure.storage.sqlite.sums import (
     sum_row,
     sum_rule,
 )
+from perdure.storage.sqlite.words import Words
 
 _AHEAD = 1 << 20  # bytes
 _MOST_RUNS = 8  # in a page of a scan

@@ -2,14 +2,16 @@
 
 How it works: records come first from the segments and then from the old file
 (`perdure.storage.sqlite.salvaging`). Changes, histories, tokens and idempotency keys are copied
-unchanged. If no change of the old file wrote the line of a record, the record is marked. At the
-end, a new epoch begins with a change for each marked record.
+unchanged. If no change of the old file wrote the line of a record, the record is marked; earlier
+revisions and changes of tokens whose change was lost wait in tables of their own. At the end, a new
+epoch begins with a change for each of these, and for each reading rule whose change was lost.
 
 Until the new file is installed, no one reads it, and an interrupted rebuild begins again. So a
 batch is not flushed to the disk, and nothing goes through a log; `install_registry` flushes the
 complete file.
 
-What must stay true: an unchanged record keeps the position of its change.
+What must stay true: an unchanged record keeps the position of its change. No row has a position
+that a later change will get.
 """
 
 from __future__ import annotations
@@ -24,18 +26,34 @@ from pathlib import Path
 import apsw
 
 from perdure.model import stored
-from perdure.model.changes import Deed, Epoch
+from perdure.model.changes import RULE, RULE_KEY, TOKEN, TOKEN_KEY, Deed, Epoch
 from perdure.model.records import Record
 from perdure.storage.ports import SalvagedRecord
+from perdure.storage.sqlite.changelog import read_changes
 from perdure.storage.sqlite.journal import TOGETHER, SqliteJournal
 from perdure.storage.sqlite.references import MOST_RECENT
-from perdure.storage.sqlite.salvaging import SqliteSalvage
-from perdure.storage.sqlite.sums import sum_line
+from perdure.storage.sqlite.salvaging import UNNUMBERED, SqliteSalvage
+from perdure.storage.sqlite.sums import sum_line, sum_whole
+from perdure.storage.sqlite.words import Words
 
 ACT = "rebuild"
 _OF_NO_CHANGE = -1  # position of a record until `note_renewed`
 _SOME = 1000
 _PRAGMAS = {"locking_mode": "EXCLUSIVE", "journal_mode": "MEMORY", "synchronous": "OFF"}
+_ALL_CHANGES = 1 << 62
+_WAIT = """
+CREATE TEMP TABLE unnumbered_{0} AS SELECT * FROM {0} WHERE 0;
+CREATE UNIQUE INDEX temp.unique_{0} ON unnumbered_{0}({1});
+"""
+_WAITING = """
+SELECT key, revision, record FROM unnumbered_history WHERE (key, revision) > (?, ?)
+  ORDER BY key, revision LIMIT ?
+"""
+_WAITING_TOKENS = """
+SELECT number, name, at, actor, before, after FROM unnumbered_token_changes ORDER BY number
+"""
+_KEEP_PAST = "INSERT OR IGNORE INTO history VALUES(?,?,?,?,?)"
+_WAIT_PAST = "INSERT OR IGNORE INTO unnumbered_history VALUES(?,?,?,NULL,NULL)"
 _MOST_UNSORTED = 4 * MOST_RECENT
 _PUT = "INSERT OR REPLACE INTO records VALUES(?,?,?,?)"
 _PUT_SOME = [_PUT + ",(?,?,?,?)" * (count - 1) for count in range(TOGETHER + 1)]
@@ -91,10 +109,11 @@ class RenewedJournal(SqliteJournal):
         position = self._find_kept(position)
         if past is not None:
             text = stored.encode_stored(past).decode()
-            self._only.execute(
-                "INSERT OR IGNORE INTO history VALUES(?,?,?,?,?)",
-                (key, past.revision, text, position, sum_line(key, text, position)),
-            )
+            if position == _OF_NO_CHANGE:
+                self._only.execute(_WAIT_PAST, (key, past.revision, text))
+            else:
+                sum = sum_line(key, text, position)
+                self._only.execute(_KEEP_PAST, (key, past.revision, text, position, sum))
             position = _OF_NO_CHANGE
         self._put_row(key, record, position)
 
@@ -102,9 +121,8 @@ class RenewedJournal(SqliteJournal):
         """Store records that the old file has, exactly as they are there."""
         if not page:
             return
-        last = self._changes.position
         _, _, positions, sums = zip(*page, strict=True)
-        if None in sums or any((one or 0) > last for one in set(positions)):
+        if None in sums or any(self._find_kept(one) != one for one in set(positions)):
             page = [self._sum_kept(*row) for row in page]
         for at in range(0, len(page), TOGETHER):
             rows = page[at : at + TOGETHER]
@@ -118,8 +136,12 @@ class RenewedJournal(SqliteJournal):
         return SalvagedRecord(key, text, position, sum_line(key, text, position))
 
     def _find_kept(self, position: int | None) -> int | None:
-        """The position that an old record keeps."""
-        is_lost = position is not None and position > self._changes.position
+        """The position that an old record keeps.
+
+        One without a position is in epoch 0, which is lost if no change is left.
+        """
+        last = self._changes.position
+        is_lost = not (last or self._is_unnumbered) if position is None else position > last
         return _OF_NO_CHANGE if is_lost else position
 
     def _put_row(self, key: str, record: Record, position: int | None) -> None:
@@ -130,6 +152,8 @@ class RenewedJournal(SqliteJournal):
 
     def take_over(self, old: SqliteSalvage) -> None:
         """Take over everything but the records. Runs in the caller's transaction."""
+        for table, key in zip(UNNUMBERED, ("key, revision", "number"), strict=True):
+            self._only.execute(_WAIT.format(table, key)).fetchall()
         old.copy_into(self)
         self._changes.load_state()
         self._is_unnumbered = old.is_unnumbered
@@ -157,6 +181,7 @@ class RenewedJournal(SqliteJournal):
             else:
                 self.begin_epoch(ACT, at, actor)
             self.commit_batch()
+            self._note_unnumbered(at, actor)
         low = ""
         while rows := self._find_unnoted(low):
             self.begin_batch()
@@ -174,6 +199,44 @@ class RenewedJournal(SqliteJournal):
             low = rows[-1][0]
         if not is_numbered:
             self.number_changes(at)
+
+    def _note_unnumbered(self, at: str, actor: str) -> None:
+        """Add a change for each earlier revision, change of a token and rule whose own was lost."""
+        low: tuple[str, int] = ("", 0)
+        while rows := self._fetch_all(_WAITING, (*low, _SOME)):
+            self.begin_batch()
+            for key, revision, text in rows:
+                place = self._changes.note_change(Deed(ACT, at, actor), ((key, text),), revision)
+                sum = sum_line(key, text, place)
+                self._only.execute(_KEEP_PAST, (key, revision, text, place, sum))
+            self.commit_batch()
+            self.tidy_up()
+            low = rows[-1][:2]
+        if not self._lost_changes:
+            return
+        self.begin_batch()
+        self._note_unnumbered_tokens(at, actor)
+        self._note_unnumbered_rules(at, actor)
+        self.commit_batch()
+
+    def _note_unnumbered_tokens(self, at: str, actor: str) -> None:
+        for *row, after in self._fetch_all(_WAITING_TOKENS):
+            name = row[1]
+            ((past,),) = self._fetch_all("SELECT count(*) FROM token_changes WHERE name=?", (name,))
+            line = TOKEN_KEY + name, after
+            place = self._changes.note_change(Deed(TOKEN, at, actor), (line,), past + 1)
+            values = sum_whole((*row, after, place))
+            self._only.execute("INSERT INTO token_changes VALUES(?,?,?,?,?,?,?,?)", values)
+
+    def _note_unnumbered_rules(self, at: str, actor: str) -> None:
+        ask = self._fetch_all
+        rows = ask("SELECT number, rule FROM rules ORDER BY number")
+        changes = read_changes(ask, Words(ask), 0, _ALL_CHANGES) if rows else ()
+        noted = {change.first for change in changes if change.act == RULE}
+        for number, text in rows:
+            line = f"{RULE_KEY}{number}", text
+            if line[0] not in noted:
+                self._changes.note_change(Deed(RULE, at, actor), (line,))
 
     def _find_unnoted(self, low: str) -> list[tuple[str, str]]:
         return self._fetch_all(

@@ -26,7 +26,7 @@ from perdure.storage.lost_numbers import find_highest_serials
 from perdure.storage.ports import SalvagedRecord
 from perdure.storage.sqlite import rules
 from perdure.storage.sqlite.change_rows import unpack_row
-from perdure.storage.sqlite.changelog import FULL_EVERY, load_words, read_changes
+from perdure.storage.sqlite.changelog import FULL_EVERY, read_changes
 from perdure.storage.sqlite.decoding import (
     decode_record,
     decode_rule,
@@ -36,6 +36,7 @@ from perdure.storage.sqlite.decoding import (
     name_row,
 )
 from perdure.storage.sqlite.journal import SqliteJournal
+from perdure.storage.sqlite.lost_words import recover_words
 from perdure.storage.sqlite.opening import (
     FILE,
     FIRST_FORMAT,
@@ -44,20 +45,21 @@ from perdure.storage.sqlite.opening import (
     refuse_format,
 )
 from perdure.storage.sqlite.pages import scan_rows
+from perdure.storage.sqlite.records import PinnedRecords
 from perdure.storage.sqlite.sums import ALL_SUMMED, are_sound_lines, has_sums, sum_row
 
 _SOME = 1000
 _COPIED = {
-    "history": "key, revision, record, position",
     "tokens": "name, digest, token",
     "answered": "actor, once, request, receipt, at",
-    "token_changes": "number, name, at, actor, before, after, position",
-    "rules": rules.COLUMNS,
     "words": "number, text",
     "changes": "position, row",
     "epochs": "epoch, start, reason, previous_epoch, previous_number, previous_chain",
+    "history": "key, revision, record, position",
+    "token_changes": "number, name, at, actor, before, after, position",
+    "rules": rules.COLUMNS,
 }
-"""Tables that are copied unchanged, and their columns. Epochs depend on the changes before them."""
+"""Tables that are copied unchanged, and their columns. All from epochs on depend on the changes."""
 _LATER = ("words", "epochs", "changes")
 """Tables that the first format does not have."""
 _ABSENT = ("no such table: token_changes", rules.ABSENT)
@@ -72,6 +74,9 @@ _LAST_COPIED = "SELECT coalesce(max(position), 0) FROM changes"
 _ALL_CHANGES = 1 << 62
 _PLACES = {"epochs": 1, "changes": 0}
 """Columns with the position of a change, in tables that end with the last change."""
+UNNUMBERED = ("history", "token_changes")
+"""Tables whose last column is the position of a change. If that is lost, the row goes to a table
+`unnumbered_…`, which the new file makes."""
 _SELECT = "SELECT {} FROM {} {}"
 _PAGE = """
 SELECT key, record, position, sum FROM records WHERE key>? AND {} ORDER BY key LIMIT ?
@@ -155,6 +160,8 @@ class SqliteSalvage:
         self.lost_changes = False
         """True if some of its last changes cannot be read."""
         self.last_day = ""
+        self._words: dict[int, str] | None = None
+        self._problems_of_words: list[str] = []
         path = root / FILE
         if not path.exists():
             self.problems.append("it does not exist")
@@ -256,13 +263,21 @@ class SqliteSalvage:
             return None
         return find_highest_serials(known if known is not None else self._lost_keys, day)
 
+    def _load_words(self) -> dict[int, str]:
+        """The words of changes, with those that were lost and could be proven."""
+        if self._words is None and self._file is not None:
+            records = PinnedRecords(self._file.path.parent, self._file.connection)
+            self._words, problems = recover_words(self._ask_old, records.find_lines)
+            self._problems_of_words = problems
+        return self._words or {}
+
     def _find_numbered_keys(self) -> set[str] | None:
         """The first and the last key of each change, or None if not all changes can be read."""
         if self.is_unnumbered or self.lost_changes:
             return None
         keys: set[str] = set()
         try:
-            words = load_words(self._ask_old)
+            words = self._load_words()
             for change in read_changes(self._ask_old, words.__getitem__, 0, _ALL_CHANGES):
                 keys |= {change.first, change.last}
                 self.last_day = max(self.last_day, change.at[:10].replace("-", "/"))
@@ -273,33 +288,48 @@ class SqliteSalvage:
     def copy_into(self, journal: SqliteJournal) -> None:
         """Copy the tables that are taken over unchanged. Runs in the caller's transaction."""
         last = 0 if self.is_unnumbered else self._find_last_readable()
+        self.problems += self._problems_of_words
         for table, columns in _COPIED.items():
             if table in _LATER and not last:
                 continue
-            names = f"{columns}, sum" if table in ALL_SUMMED else columns
-            marks = ",".join("?" * (names.count(",") + 1))
-            statement = f"INSERT OR IGNORE INTO {table}({names}) VALUES({marks})"
             rows = self._read_rows(table, columns)
+            if table == "words":
+                rows = iter(sorted(self._load_words().items()))
             place = _PLACES.get(table)
             if place is not None:
                 rows = (row for row in rows if isinstance(row[place], int) and row[place] <= last)
-            self._copy_rows(journal, table, statement, rows)
+            self._copy_rows(journal, table, rows, last)
             if table == "changes":
                 copied: int = journal.connection.execute(_LAST_COPIED).get
                 self.lost_changes |= copied < last
                 last = copied
 
     def _copy_rows(
-        self, journal: SqliteJournal, table: str, statement: str, rows: Iterator[Row]
+        self, journal: SqliteJournal, table: str, rows: Iterator[Row], last: int
     ) -> None:
         columns = _COPIED[table]
+        names = f"{columns}, sum" if table in ALL_SUMMED else columns
+        marks = ",".join("?" * (names.count(",") + 1))
         for row in rows:
             try:
                 _check_row(table, row)
+                is_lost = table in UNNUMBERED and self._is_change_lost(row[-1], last)
+                target = f"unnumbered_{table}" if is_lost else table
                 sum = (_sum_columns(table, columns, row),) if table in ALL_SUMMED else ()
-                journal.connection.execute(statement, (*row, *sum))
+                journal.connection.execute(
+                    f"INSERT OR IGNORE INTO {target}({names}) VALUES({marks})", (*row, *sum)
+                )
             except (Corrupt, apsw.ConstraintError, apsw.MismatchError) as error:
                 self.problems.append(f"{table}, {row[0]!r}: {error}")
+
+    def _is_change_lost(self, position: int | None, last: int) -> bool:
+        """Return True if the change at a position was lost.
+
+        One without a position is in epoch 0, which is lost if no change is left.
+        """
+        if self.is_unnumbered:
+            return False
+        return not last if position is None else position > last
 
     def _find_last_readable(self) -> int:
         """The last position from which the sequence of changes can go on, or 0.
@@ -310,7 +340,7 @@ class SqliteSalvage:
         ask = self._ask_old
         try:
             end: int = ask("SELECT coalesce(max(position), 0) FROM changes", ())[0][0]
-            words = load_words(ask)
+            words = self._load_words()
         except (Corrupt, apsw.Error) as error:
             self.problems.append(f"changes: {error}")
             self.lost_changes = True
@@ -324,7 +354,10 @@ class SqliteSalvage:
                 pass
             last = (last - 1) // FULL_EVERY * FULL_EVERY
         if last < end:
-            self.problems.append(f"changes: those from position {last + 1} to {end} are lost")
+            self.problems.append(
+                f"changes: those from position {last + 1} to {end} are lost; what they wrote gets "
+                "new numbers in the new epoch"
+            )
             self.lost_changes = True
         return last
 
@@ -428,7 +461,7 @@ class SqliteSalvage:
                 rows = file.connection.execute(statement)
                 known.update(key for (key,) in rows if isinstance(key, bytes))
         with suppress(apsw.Error, Corrupt, UnicodeDecodeError, ValueError, TypeError):
-            words = load_words(self._ask_old)
+            words = self._load_words()
             for change in read_changes(self._ask_old, words.__getitem__, 0, _ALL_CHANGES):
                 known |= {change.first.encode(), change.last.encode()}
         statement = _SELECT.format(shown, table, f"WHERE {first}=CAST(? AS TEXT)")
