@@ -91,6 +91,8 @@ def test_metrics_have_the_figures(tmp_path: Path) -> None:
         shown = dict(line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
         assert float(shown["perdure_held_bytes"]) == held.bytes
         assert float(shown["perdure_segments"]) == float(shown["perdure_epoch"]) == 1
+        assert float(shown["perdure_names"]) == 1
+        assert float(shown["perdure_names_uncounted_changes"]) == 0
         assert float(shown["perdure_is_copy"]) == 0
         assert float(shown["perdure_disk_size_bytes"]) == shutil.disk_usage(tmp_path).total
         assert float(shown["perdure_last_backup_seconds"]) > 1.7e9

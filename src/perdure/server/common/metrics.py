@@ -31,6 +31,8 @@ _DELAYS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
 _SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
 DIRECTORY = "PROMETHEUS_MULTIPROC_DIR"
 FIGURES = {
+    "perdure_names": "Number of names, as far as their changes are counted",
+    "perdure_names_uncounted_changes": "Number of changes whose names are not counted yet",
     "perdure_held_bytes": "Length of all segments of the registry",
     "perdure_segments": "Number of segments of the registry",
     "perdure_disk_free_bytes": "Free space on the file system of the registry",
@@ -44,8 +46,8 @@ FIGURES = {
     "perdure_mirror_behind_changes": "Number of changes that the origin of this mirror has more",
     "perdure_mirror_lag_seconds": "Seconds since this mirror last had all changes of its origin",
 }
-"""Gauges of the registry, with their descriptions. Those of backups and verifications are absent
-before the first, and those of mirrors in other registries."""
+"""Gauges of the registry, with their descriptions. Those of names are absent while they cannot be
+counted, those of backups and verifications before the first, those of mirrors elsewhere."""
 
 
 class FastCounts(Protocol):

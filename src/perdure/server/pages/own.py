@@ -32,6 +32,7 @@ from perdure.server.common.service import Service
 from perdure.server.pages.languages import COOKIE, LANGUAGES
 from perdure.server.protocol.head import make_title
 from perdure.server.resource import browsing
+from perdure.upkeep.indexing import open_name_counts
 from perdure.upkeep.mirroring.status import MirrorStatus, measure_mirror
 from perdure.upkeep.status import measure_holdings
 
@@ -169,6 +170,7 @@ def _measure_figures(service: Service) -> dict[str, float]:
         "perdure_epoch": found.epoch,
         "perdure_is_copy": bool(found.signs),
     }
+    figures |= _count_names(service)
     if found.backup is not None:
         figures["perdure_last_backup_seconds"] = _count_seconds(found.backup.at)
     if found.verification is not None:
@@ -182,6 +184,19 @@ def _measure_figures(service: Service) -> dict[str, float]:
         if mirror.lag is not None:
             figures["perdure_mirror_lag_seconds"] = mirror.lag
     return figures
+
+
+def _count_names(service: Service) -> dict[str, float]:
+    """The gauges of names, from the counts, which first take a page of unseen changes."""
+    try:
+        with open_name_counts(service.registry) as counts:
+            uncounted = counts.take_few(service.registry.records)
+            names = sum(counts.list_members("").values())
+    except PerdureError:  # the directory of a copy may not be writable, for example
+        return {}
+    if uncounted is None:
+        return {}
+    return {"perdure_names": names, "perdure_names_uncounted_changes": uncounted}
 
 
 def _count_seconds(moment: str) -> float:
