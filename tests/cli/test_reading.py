@@ -84,7 +84,13 @@ def test_a_format_that_nobody_holds(shell: Shell, name: str, page: Path) -> None
 
 def test_a_name_without_bytes_or_place(shell: Shell) -> None:
     reserved = shell.lines("mint", "--series", SERIES)[0]
-    assert "only its name is registered" in shell.run("get", reserved, code=20).stderr
+    told = shell.run("get", reserved, code=20).stderr
+    assert "only its name is registered" in told
+    assert all(f"'perdure {way}'" in told for way in ("commit", "bind"))
+    assert "later" not in told
+    told = shell.run("text", reserved, code=15).stderr
+    assert "not held here" in told
+    assert "elsewhere" not in told
 
 
 # Locations

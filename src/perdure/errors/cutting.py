@@ -9,24 +9,24 @@ from perdure.errors.root import quote
 
 
 class PartElsewhere(PartNotSupported):
-    """The whole is held elsewhere, so no part of it can be cut here."""
+    """The whole is not held here, so no part of it can be cut."""
 
     held_at: str | None = None
     """The location, or the identifier whose target it is; None if there are several or none."""
 
     def problem(self) -> str:
-        place = f" at {quote(self.held_at)}" if self.held_at else ""
-        return f"part {quote(self.selector)} cannot be cut from a resource held elsewhere{place}"
+        place = f"held at {quote(self.held_at)}" if self.held_at else "not held here"
+        return f"part {quote(self.selector)} cannot be cut from a resource that is {place}"
 
 
 class TextElsewhere(PartElsewhere):
-    """The whole is held elsewhere, so its plain text cannot be read here."""
+    """The whole is not held here, so its plain text cannot be read."""
 
     def problem(self) -> str:
-        return "the plain text of a resource held elsewhere cannot be read"
+        return "the plain text of a resource that is not held here cannot be read"
 
     def repair(self) -> str:
-        return "request the resource itself from its location"
+        return "request the resource itself from its location, if it has one"
 
 
 class TextNotSupported(PartNotSupported):

@@ -10,6 +10,7 @@ from perdure.errors.unavailable import Unavailable
 _PAGE = "docs/how-to/harvest.md"
 _SYNC = "docs/reference/harvesting.md"
 _RESUMED = "repeat the command: it goes on where this one stopped"
+_TO_OPERATOR = "tell the operator of that server: it will answer the same again"
 
 
 class AnswerUnread(UrlQuoted, Unavailable):
@@ -27,18 +28,21 @@ class TokenRepeated(UrlQuoted, Unavailable):
     """A repository gives the token again with which it was asked, so its list would not end."""
 
     reason = "it gives the same resumption token again"
+    mend = _TO_OPERATOR
 
 
 class PagesEmpty(UrlQuoted, Unavailable):
     """A repository sends page after page without a record."""
 
     reason = "it sends page after page without a record"
+    mend = _TO_OPERATOR
 
 
 class AnswerUndated(UrlQuoted, Unavailable):
     """An answer of a repository does not state its time, at which the next harvest would begin."""
 
     reason = "its answer has no time (responseDate)"
+    mend = _TO_OPERATOR
 
 
 class MapLeadsAway(UrlQuoted, Unavailable):
@@ -46,6 +50,7 @@ class MapLeadsAway(UrlQuoted, Unavailable):
 
     address: str
     """That of the other document."""
+    mend = "harvest the other host by itself, if you trust it"
 
     @property
     def reason(self) -> str:
@@ -57,6 +62,7 @@ class MapWithoutList(UrlQuoted, Unavailable):
 
     wanted: str
     """The capability: `resourcelist` or `resourcedump`."""
+    mend = "harvest it by OAI-PMH or by its sitemap, if it has one"
 
     @property
     def reason(self) -> str:
@@ -74,6 +80,7 @@ class PackageLacksFile(UrlQuoted, Unavailable):
     """A package has no file at the path that its manifest states."""
 
     path: str
+    mend = _TO_OPERATOR
 
     @property
     def reason(self) -> str:
@@ -84,6 +91,7 @@ class PackagedLengthWrong(UrlQuoted, Unavailable):
     """A document in a package does not have the length that its manifest states."""
 
     path: str
+    mend = _TO_OPERATOR
     stated: int
     found: int
 

@@ -322,6 +322,7 @@ class CommandFailed(FaultQuoted, Unavailable):
     """A command failed because of a bug in perdure; the log contains the traceback."""
 
     what = "this write"
+    mend = "report the traceback in the log to the developers of perdure"
 
 
 class WorkerKilled(FaultQuoted, Unavailable):

@@ -72,12 +72,14 @@ class NothingHeld(IdentifierQuoted, Unavailable):
     """The identifier is known, but has neither bytes nor locations."""
 
     reason = "only its name is registered: it has neither bytes nor locations"
+    mend = "add bytes with 'perdure commit', or a location with 'perdure bind'"
 
 
 class BytesElsewhere(IdentifierQuoted, Unavailable):
     """The bytes of the identifier are not held here, but it may have a location."""
 
     reason = "its bytes are not held here"
+    mend = "request it from its location, if it has one ('perdure resolve' shows it)"
 
 
 class SearchUnfinished(Unavailable):
