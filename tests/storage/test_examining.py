@@ -167,6 +167,50 @@ def test_the_rights_of_a_role(address: str, role: str, tell: Callable[[str], Non
     assert find(findings, "role").severity == "warning"
 
 
+def test_rights_without_which_nothing_can_be_read(
+    place: Path, address: str, role: str, tell: Callable[[str], None]
+) -> None:
+    """The doctor names the missing rights: for a node, the registry is just "not available"."""
+    schema = parse_address(address).schema
+    there = address.replace("//perdure@", f"//{role}@")
+    shell = make_node(place, there)
+    tell(f"REVOKE SELECT ON meta FROM {role}")
+    assert find(examine_database(parse_address(there)), "rights").seen == "missing: SELECT of meta"
+    told = shell.run("doctor", code=1).stdout
+    assert "error    rights: missing: SELECT of meta" in told
+    assert "error    clock: the last change cannot be read" in told
+    assert "mend first: rights" in told
+    tell(f"REVOKE USAGE ON SCHEMA {schema} FROM {role}")
+    tell('ALTER TABLE records ALTER key TYPE text COLLATE "default"')
+    findings = examine_database(parse_address(there))
+    assert f"missing: USAGE of schema {schema}, " in find(findings, "rights").seen
+    assert find(findings, "collation").seen == "other than C: records.key"
+
+
+def test_functions_that_a_role_may_not_call(
+    place: Path, address: str, role: str, tell: Callable[[str], None]
+) -> None:
+    """PostgreSQL checks the right to a trigger's function when the trigger is made, not when it
+    runs (CREATE TRIGGER, "Notes"): only the others are needed."""
+    schema = parse_address(address).schema
+    node = parse_address(address.replace("//perdure@", f"//{role}@"))
+    tell(f"REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA {schema} FROM PUBLIC")
+    found = find(examine_database(node), "rights")
+    assert found.seen == "missing: EXECUTE of is_rewritten, EXECUTE of note_batch"
+    assert found.severity == "error"
+    tell(f"GRANT EXECUTE ON FUNCTION is_rewritten, note_batch TO {role}")
+    assert find(examine_database(node), "rights").ok
+    assert make_node(place, address.replace("//perdure@", f"//{role}@")).lines("mint")
+
+
+def make_node(place: Path, address: str) -> Shell:
+    """A directory whose records are in this database."""
+    (place / "node").mkdir()
+    settings = f'[perdure]\nseries = ["{SERIES}"]\nstore = "{address}"\n'
+    (place / "node" / "perdure.toml").write_text(settings)
+    return Shell(place / "node")
+
+
 def test_commits_that_are_not_flushed(address: str, role: str, tell: Callable[[str], None]) -> None:
     tell(f"ALTER ROLE {role} SET synchronous_commit = off")
     found = find(

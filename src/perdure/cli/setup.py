@@ -181,6 +181,12 @@ def _examine_here(timeout: float) -> bool:
     good = all(found.ok for found in findings)
     if settings.series:
         from perdure.cli.discovering import check_live
+        from perdure.errors import Unavailable
 
-        good = check_live(settings, settings.series, timeout) and good
+        try:
+            good = check_live(settings, settings.series, timeout) and good
+        except Unavailable as error:  # the findings say why
+            if good:
+                raise
+            here().print_note(f"the records of name servers were not compared: {error.problem()}")
     return good

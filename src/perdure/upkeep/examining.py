@@ -10,6 +10,7 @@ from __future__ import annotations
 import shutil
 from datetime import datetime
 
+from perdure.errors import PerdureError
 from perdure.model.changes import ChangeMark
 from perdure.registry import Registry
 from perdure.storage.store_findings import StoreFinding
@@ -21,21 +22,24 @@ _LITTLE_FREE = 0.05
 
 
 def examine_registry(registry: Registry) -> list[StoreFinding]:
-    """Examine what a registry depends on. Raises Corrupt or Unavailable."""
-    return [
-        *registry.store.examine(registry.root),
-        _examine_clock(registry),
-        _examine_space(registry),
-    ]
+    """Examine what a registry depends on. Raises Unavailable if its store cannot be asked."""
+    findings = registry.store.examine(registry.root)
+    return [*findings, _examine_clock(registry, findings), _examine_space(registry)]
 
 
-def _examine_clock(registry: Registry) -> StoreFinding:
-    """Is the clock later than all that was written?"""
-    head = registry.head()
-    if head is None:
-        return StoreFinding("clock", "ok", "no change yet")
-    before = ChangeMark(head.epoch, head.number - 1)
-    last = registry.changes(before, limit=1)[-1]
+def _examine_clock(registry: Registry, findings: list[StoreFinding]) -> StoreFinding:
+    """Is the clock later than all that was written? `findings` may say why nothing can be read."""
+    try:
+        head = registry.head()
+        if head is None:
+            return StoreFinding("clock", "ok", "no change yet")
+        before = ChangeMark(head.epoch, head.number - 1)
+        last = registry.changes(before, limit=1)[-1]
+    except PerdureError as error:
+        seen = f"the last change cannot be read: {error.problem()}"
+        causes = [one.name for one in findings if one.severity == "error"]
+        advice = f"mend first: {', '.join(causes)}" if causes else error.repair()
+        return StoreFinding("clock", "error", seen, advice)
     ahead = (datetime.fromisoformat(last.at) - registry.clock()).total_seconds()
     if ahead <= _CLOCK_BACK:
         return StoreFinding("clock", "ok", f"later than the last change, {last.at}")

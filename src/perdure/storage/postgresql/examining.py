@@ -12,8 +12,14 @@ from __future__ import annotations
 from contextlib import closing
 from datetime import UTC, datetime
 
+from perdure.errors.processes import RegistryNotInDatabase
 from perdure.storage.postgresql.addresses import DatabaseAddress
-from perdure.storage.postgresql.connecting import Connection, connect, reading_errors
+from perdure.storage.postgresql.connecting import (
+    Connection,
+    check_format,
+    connect_database,
+    reading_errors,
+)
 from perdure.storage.store_findings import StoreFinding
 
 _FLUSHING = ("fsync", "full_page_writes")
@@ -25,24 +31,30 @@ _EMPTIED = ("refers", "staged_refers", "answered")
 """Tables from which a node removes rows."""
 _NEEDED = ("SELECT", "INSERT", "UPDATE")
 _DAMAGING = ("DELETE", "TRUNCATE", "TRIGGER")
-_TABLES = "SELECT relname FROM pg_class WHERE relnamespace = %s::regnamespace AND relkind = 'r'"
 _GUARDS = """
 SELECT relname, tgname, tgenabled FROM pg_trigger JOIN pg_class ON tgrelid = pg_class.oid
 WHERE relnamespace = %s::regnamespace AND NOT tgisinternal
 """
-_RIGHTS = f"""
-SELECT relname, privilege FROM ({_TABLES}) AS tables,
-  unnest(%s::text[]) AS privilege
-WHERE has_table_privilege(format('%%I.%%I', %s::text, relname), privilege) = %s
-ORDER BY relname, privilege
+_RIGHTS = """
+SELECT relname, privilege FROM pg_class, unnest(%s::text[]) AS privilege
+WHERE relnamespace = %s::regnamespace AND relkind = 'r'
+AND has_table_privilege(pg_class.oid, privilege) = %s ORDER BY relname, privilege
 """
+_UNCALLABLE = """
+SELECT proname FROM pg_proc WHERE pronamespace = %s::regnamespace
+AND prorettype <> 'trigger'::regtype AND NOT has_function_privilege(oid, 'EXECUTE') ORDER BY 1
+"""
+"""Functions that the role may not call. Those of triggers need no right when they run."""
+_SET_PATH = "SELECT set_config('search_path', %s, false)"
+_HAS_SCHEMA = "SELECT has_schema_privilege(to_regnamespace(%s)::oid, 'USAGE')"
 _UNORDERED = """
-SELECT table_name || '.' || column_name FROM information_schema.columns
-WHERE table_schema = %s AND data_type = 'text' AND (table_name, column_name) IN (
+SELECT relname || '.' || attname FROM pg_attribute JOIN pg_class ON attrelid = pg_class.oid
+WHERE relnamespace = %s::regnamespace AND relkind = 'r' AND atttypid = 'text'::regtype
+AND (relname, attname) IN (
   ('records', 'key'), ('history', 'key'), ('refers', 'key'), ('staged_refers', 'key'),
   ('days', 'day'), ('changes', 'first'), ('changes', 'last'), ('tokens', 'name'),
   ('tokens', 'digest'), ('token_changes', 'name'), ('rules', 'key'), ('answered', 'at'))
-AND collation_name IS DISTINCT FROM 'C' ORDER BY 1
+AND attcollation <> 'pg_catalog."C"'::regcollation ORDER BY 1
 """
 _STANDBYS = """
 SELECT coalesce(nullif(application_name, ''), pid::text), state, sync_state
@@ -51,9 +63,18 @@ FROM pg_stat_replication WHERE state IS DISTINCT FROM 'backup'
 
 
 def examine_database(address: DatabaseAddress) -> list[StoreFinding]:
-    """Examine the server, the tables and the role of a registry. Raises Unavailable."""
-    with reading_errors(address), closing(connect(address)) as connection:
+    """Examine the server, the tables and the role of a registry. Raises Unavailable.
+
+    A role that may not read the tables is a finding: all is read from the server's own tables.
+    """
+    with reading_errors(address), closing(connect_database(address)) as connection:
         schema = address.schema
+        connection.execute(
+            "SELECT set_config('search_path', %s, false)", (f"{schema}, pg_catalog",)
+        )
+        missing = _list_missing_rights(connection, address)
+        if not {_schema_right(schema), "SELECT of meta"} & set(missing):
+            check_format(connection, address)
         return [
             _examine_flushing(connection),
             _examine_standbys(connection),
@@ -61,7 +82,7 @@ def examine_database(address: DatabaseAddress) -> list[StoreFinding]:
             _examine_clock(connection),
             _examine_order(connection, schema),
             _examine_guards(connection, schema),
-            _examine_missing_rights(connection, schema),
+            judge_rights(missing),
             _examine_damaging_rights(connection, schema),
         ]
 
@@ -202,15 +223,33 @@ def _examine_guards(connection: Connection, schema: str) -> StoreFinding:
     return StoreFinding("guards", "error", f"not in force: {', '.join(missing)}", advice)
 
 
-def _examine_missing_rights(connection: Connection, schema: str) -> StoreFinding:
-    """May the role do what a node does?"""
-    missing = _list_rights(connection, schema, _NEEDED, granted=False)
-    to_remove = _list_rights(connection, schema, ("DELETE",), granted=False)
-    missing += [one for one in to_remove if one.rpartition(" ")[2] in _EMPTIED]
+def judge_rights(missing: list[str]) -> StoreFinding:
+    """May the role do what a node does? `missing` lists the rights that it lacks."""
     if not missing:
         return StoreFinding("rights", "ok", "the role reads, adds and revises")
     advice = "grant them as docs/reference/postgresql.md says, or connect as another role"
     return StoreFinding("rights", "error", f"missing: {', '.join(missing)}", advice)
+
+
+def _list_missing_rights(connection: Connection, address: DatabaseAddress) -> list[str]:
+    """The rights that a node needs and the role lacks, such as `INSERT of changes`.
+
+    Raises RegistryNotInDatabase if there is no such schema.
+    """
+    schema = address.schema
+    ((may_use,),) = connection.execute(_HAS_SCHEMA, (schema,)).fetchall()
+    if may_use is None:
+        raise RegistryNotInDatabase(address=address.shown, schema=schema)
+    missing = [] if may_use else [_schema_right(schema)]
+    missing += _list_rights(connection, schema, _NEEDED, granted=False)
+    to_remove = _list_rights(connection, schema, ("DELETE",), granted=False)
+    missing += [one for one in to_remove if one.rpartition(" ")[2] in _EMPTIED]
+    uncallable = connection.execute(_UNCALLABLE, (schema,))
+    return missing + [f"EXECUTE of {name}" for (name,) in uncallable]
+
+
+def _schema_right(schema: str) -> str:
+    return f"USAGE of schema {schema}"
 
 
 def _examine_damaging_rights(connection: Connection, schema: str) -> StoreFinding:
@@ -235,5 +274,5 @@ def _list_rights(
     connection: Connection, schema: str, rights: tuple[str, ...], *, granted: bool
 ) -> list[str]:
     """The rights to tables, such as `DELETE of history`, that the role has, or does not have."""
-    found = connection.execute(_RIGHTS, (schema, list(rights), schema, granted))
+    found = connection.execute(_RIGHTS, (list(rights), schema, granted))
     return [f"{right} of {table}" for table, right in found]
