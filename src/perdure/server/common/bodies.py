@@ -46,7 +46,7 @@ def read_at_once(source: Bytes, held: Representation, span: Span) -> bytes | Non
     if stop - start > CHUNK:
         return None
     file, offset = source.find_local(held)
-    piece = _read_cached(file.fd, stop - start, offset + start)
+    piece = read_cached(file.fd, stop - start, offset + start)
     return None if piece is None else _check_whole(piece, held, span)
 
 
@@ -60,7 +60,7 @@ async def read_span(source: Bytes, held: Representation, span: Span) -> AsyncIte
     loop = asyncio.get_running_loop()
     while start < stop:
         length = min(CHUNK, stop - start)
-        piece = _read_cached(file.fd, length, offset + start)
+        piece = read_cached(file.fd, length, offset + start)
         if piece is None:
             piece = await loop.run_in_executor(None, file.read, length, offset + start)
         yield _check_whole(piece, held, (start, start + length))
@@ -80,7 +80,7 @@ def cut_span(pieces: Iterator[bytes], span: Span) -> Iterator[bytes]:
             return
 
 
-def _read_cached(fd: int, length: int, offset: int) -> bytes | None:
+def read_cached(fd: int, length: int, offset: int) -> bytes | None:
     """Return bytes from the page cache, or None if reading would wait for the disk."""
     if length <= 0:
         return b""

@@ -33,7 +33,7 @@ from perdure.server.common.indexes import ReaderIndexes
 from perdure.server.common.left_records import LeftRecords
 from perdure.server.common.metrics import Metrics
 from perdure.server.common.passwords import Passwords
-from perdure.server.common.proxy_cache import ProxyCache
+from perdure.server.common.proxy_cache import ProxyCache, make_proxy_cache
 from perdure.server.common.queues import QueueBounds, WorkQueues
 from perdure.server.common.sessions import Sessions
 from perdure.server.common.traffic import Traffic
@@ -131,10 +131,7 @@ class Service:
     @property
     def proxy_cache(self) -> ProxyCache:
         """The documents of other resolvers that are kept."""
-        settings = self.settings
-        return ProxyCache(
-            self.registry.root, bound=settings.proxy_cache_bytes, seconds=settings.pinned_seconds
-        )
+        return make_proxy_cache(self.registry.root, self.settings)
 
     def count_changes(self) -> int:
         """Return a number that grows with every change."""

@@ -21,7 +21,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-import time
 from collections import deque
 from collections.abc import AsyncIterator, Iterable
 from contextlib import suppress
@@ -40,11 +39,18 @@ from perdure.model.delegations import HeldDelegation, Resolver
 from perdure.policy.naming import read_qualifiers
 from perdure.reading.targets import read_identifier
 from perdure.server.common import elsewhere, problems
-from perdure.server.common.answers import Answer, Fields, FileSpan, clean_value
+from perdure.server.common.answers import Answer, Fields, FileSpan
 from perdure.server.common.proxy_cache import DocumentWriter, KeptDocument, KeptFile, ProxyCache
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.resource.held import confine_type
+from perdure.server.resource.kept import (
+    describe_kept,
+    make_range_fields,
+    name_way,
+    state_cache,
+    write_token,
+)
 
 HELD_BACK = 64 << 10
 """Bytes of a document that are sent only after its digest was compared."""
@@ -91,9 +97,13 @@ async def proxy_request(service: Service, request: Request, held: HeldDelegation
         return elsewhere.make_redirection(places, fresh=0, is_write=True)
     name = _find_lasting_name(request)
     cache = service.proxy_cache
-    known = cache.find_document(name) if name and cache.is_on else None
-    if known is not None and (file := cache.open_document(known)) is not None:
-        return _answer_kept(service, request, known, file)
+    file = cache.open_document(name) if name and cache.is_on else None
+    if file is not None:
+        now = cache.clock()
+        rest = cache.find_rest(file.document, now)
+        if rest is not None and file.is_in_place(now):
+            return _answer_kept(service, request, file, rest)
+    known = None if file is None else file.document
     last: PerdureError | None = None
     for resolver in held.delegation.resolvers:
         if resolver.kind == "thttp" and request.method not in ("GET", "HEAD"):
@@ -125,10 +135,10 @@ def passes_to_writer(request: Request) -> bool:
 
 def write_failure(service: Service, failure: PerdureError) -> Fields:
     """Say which resolver failed, and how (RFC 9209)."""
-    me = elsewhere.find_pseudonym(service.settings.base_url, str(service.registry.root))
+    me = _find_own_name(service)
     cause = getattr(failure, "cause", "")
     kind = _ERROR_TYPES.get(cause, "connection_terminated") if cause else "http_response_incomplete"
-    return [(b"proxy-status", f"{_write_token(me)}; error={kind}".encode())]
+    return [(b"proxy-status", f"{write_token(me)}; error={kind}".encode())]
 
 
 # asking
@@ -157,7 +167,7 @@ async def _ask(
 
 def _list_sent(service: Service, request: Request, *, lasts: bool) -> Iterable[tuple[str, str]]:
     """List the fields that are sent on: all but those of a connection, and of a person."""
-    me = elsewhere.find_pseudonym(service.settings.base_url, str(service.registry.root))
+    me = _find_own_name(service)
     named = {one.strip().lower() for one in request.read_field(b"connection").split(",")}
     for name, value in request.scope["headers"]:
         text = name.decode("latin-1")
@@ -220,10 +230,12 @@ def _pass_answer(
     passed = _list_passed(response)
     kind = response.find_header("content-type") or "application/octet-stream"
     stored = "; stored" if name else ""
+    me = _find_own_name(service)
     fields: Fields = [
         *passed,
         *confine_type(strip_parameters(kind)),
-        *_say_way(service, f"fwd=uri-miss; fwd-status={response.status}{stored}"),
+        name_way(me),
+        state_cache(me, f"fwd=uri-miss; fwd-status={response.status}{stored}"),
         (b"vary", b"prefer"),
     ]
     if request.method == "HEAD":
@@ -247,7 +259,7 @@ def _pass_answer(
     length = response.find_header("content-length")
     writer = cache.begin_document(int(length) if length and length.isdigit() else None)
     kept = KeptDocument(
-        name=name, url=response.url, sha512=promised, length=0, fields=described, at=time.time()
+        name=name, url=response.url, sha512=promised, length=0, fields=described, at=cache.clock()
     )
     return Answer(response.status, fields, stream=_stream_checked(response, kept, writer))
 
@@ -309,20 +321,10 @@ def _with_length(kept: KeptDocument, length: int) -> KeptDocument:
     )
 
 
-def _answer_kept(service: Service, request: Request, kept: KeptDocument, file: KeptFile) -> Answer:
+def _answer_kept(service: Service, request: Request, file: KeptFile, rest: int) -> Answer:
     """Answer with a document that was kept, or with one range of it."""
-    fields: Fields = [
-        (name.encode("latin-1"), value.encode("latin-1")) for name, value in kept.fields
-    ]
-    kind = dict(kept.fields).get("content-type", "application/octet-stream")
-    left = max(0, int(service.settings.pinned_seconds - (time.time() - kept.at)))
-    fields += [
-        *confine_type(strip_parameters(kind)),
-        *_say_way(service, f"hit; ttl={left}"),
-        (b"cache-control", b"public, max-age=%d" % left),
-        (b"vary", b"prefer"),
-        (b"accept-ranges", b"bytes"),
-    ]
+    kept = file.document
+    fields = describe_kept(kept, _find_own_name(service), rest)
     tag = dict(kept.fields).get("etag", "")
     if tag and request.read_field(b"if-none-match").strip() in (tag, "*"):
         short = [one for one in fields if not one[0].startswith(b"content-")]
@@ -334,10 +336,10 @@ def _answer_kept(service: Service, request: Request, kept: KeptDocument, file: K
         stop = min(kept.length, int(asked[2]) + 1) if asked[2] else kept.length
         if start < stop:
             status = HTTPStatus.PARTIAL_CONTENT
-            fields.append((b"content-range", b"bytes %d-%d/%d" % (start, stop - 1, kept.length)))
         else:
             start, stop = 0, kept.length
-    fields.append((b"content-length", b"%d" % (stop - start)))
+    partial = status == HTTPStatus.PARTIAL_CONTENT
+    fields += make_range_fields(kept, (start, stop), partial=partial)
     span = FileSpan(file, start, stop - start)
     return Answer(status, fields, stream=_read_file(file, start, stop), file=span)
 
@@ -368,16 +370,8 @@ def _clean_field(value: str) -> bytes:
     )
 
 
-def _say_way(service: Service, state: str) -> Fields:
-    """Say that the answer came through this resolver, and from where (RFC 9211)."""
-    me = elsewhere.find_pseudonym(service.settings.base_url, str(service.registry.root))
-    token = _write_token(me)
-    return [(b"via", f"1.1 {me}".encode()), (b"cache-status", f"{token}; {state}".encode())]
-
-
-def _write_token(name: str) -> str:
-    """Write the name of this resolver as a String of structured fields."""
-    return f'"{clean_value(name)}"'
+def _find_own_name(service: Service) -> str:
+    return elsewhere.find_pseudonym(service.settings.base_url, str(service.registry.root))
 
 
 def _read_promise(response: StreamedResponse) -> str | None:
