@@ -11,7 +11,8 @@ that occur often, in the same order:
 The longest known beginning of an ARK is found by one or two look-ups of the last record of a range
 of keys, since a beginning of a key sorts directly before it, apart from its own other ends.
 
-A name of which nothing is known here may be delegated to another resolver.
+A name of which nothing is known here may be delegated to another resolver
+(`perdure.server.fast.away`).
 
 Everything else is left to the plain way: several owners, parts of documents that are held here,
 several locations, names that lead nowhere, and names about which, or about whose owner or whole,
@@ -26,55 +27,34 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import NamedTuple
 
 from perdure.ids import load_schemes, parse
 from perdure.ids.pdi_key import read_resource_key
 from perdure.ids.pdi_plain import read_plain_key
 from perdure.ids.plain_names import read_plain_name, read_plain_part
 from perdure.model import stored
-from perdure.model.delegations import HeldDelegation
 from perdure.model.records import Record
-from perdure.policy.delegating import DelegationIndex
 from perdure.policy.handles.names import is_pdi
 from perdure.policy.handles.values import find_alias, list_alias_texts
 from perdure.policy.naming import identify_record, qualify_identifier
 from perdure.policy.sole_location import find_in_record, find_sole_location
-from perdure.policy.unfolding import Unfolding, find_beginnings, find_cut
+from perdure.policy.unfolding import Unfolding, find_cut
 from perdure.reading.delegations import Delegations
 from perdure.reading.targets import append_part
 from perdure.server.common.answers import escape_uri
 from perdure.server.common.asking import write_choice_fields
 from perdure.server.common.left_records import LeftRecords
-from perdure.server.fast.lead_frames import make_onward_frame, make_part_frame, make_resolver_frame
+from perdure.server.fast.away import AwayLeads
+from perdure.server.fast.lead_frames import make_onward_frame, make_part_frame
+from perdure.server.fast.lead_kinds import PDI, Lead, ProxiedLead
 from perdure.server.fast.lookups import TurnLookUp
+from perdure.server.fast.proxied import ReadyDocuments
 from perdure.settings import Settings
 from perdure.storage.ports import CountPair
 
-PDI = "pdi:"
 _MOST_SEEKS = 4
-_MOST_REMEMBERED = 4096  # days of series
 _NO_VALUES = Record()
 _Holder = tuple[Record, str, int | None]
-
-
-class Lead(NamedTuple):
-    """The redirect of a name without an answer of its own."""
-
-    head: bytes
-    """The answer, or the beginning of it, up to the public address of this resolver."""
-    rest: bytes | None
-    """The answer after the public address, or None if `head` is complete."""
-    changes: int | None
-    """The count of changes before the look-ups; None if the answer rests on no missing record."""
-    is_away: bool = False
-    """True if it leads to another resolver, unless the request has come from there."""
-
-    def write_answer(self, base: str | None) -> bytes | None:
-        """Write the answer for a public address; None if it needs one that is not known."""
-        if self.rest is None:
-            return self.head
-        return None if base is None else b"".join((self.head, escape_uri(base), self.rest))
 
 
 class Leads:
@@ -88,13 +68,12 @@ class Leads:
         is_governed: Callable[[str], bool],
         delegations: Delegations,
         left: LeftRecords,
+        documents: ReadyDocuments,
     ) -> None:
         """`is_governed` returns True if a reading rule may be about a name, given as its path."""
         self._left = left
         self._delegations = delegations
-        self._days: dict[str, list[bytes] | None] = {}
-        """The frames of the redirects of PDIs by their beginnings up to the day, for `_days_of`."""
-        self._days_of: tuple[DelegationIndex, str] | None = None
+        self._away = AwayLeads(delegations, lookups, settings, documents)
         self._lookups = lookups
         self._is_governed = is_governed
         self._counts = counts
@@ -105,8 +84,11 @@ class Leads:
         self._base_url = settings.base_url
         self._vary = write_choice_fields(settings.region_header)
 
-    def is_current(self, lead: Lead) -> bool:
+    def is_current(self, lead: Lead | ProxiedLead) -> bool:
         """Return True if no record was added that could change a remembered lead."""
+        if type(lead) is ProxiedLead:
+            is_open = lead.document.file is not None and lead.today == self._delegations.today
+            return is_open and lead.changes == self._counts[1]
         return lead.changes is None or lead.changes == self._counts[1]
 
     # other names
@@ -120,9 +102,9 @@ class Leads:
         format: str | None,
         day: str,
         written: bytes,
-    ) -> Lead | None:
-        """Find where a name leads that has no record: to the owner of an alias, to a location, or
-        to another resolver. `written` is the name as the target has it.
+    ) -> Lead | ProxiedLead | None:
+        """Find where a name leads that has no record: to the owner of an alias, to a location, to
+        another resolver, or to its document. `written` is the name as the target has it.
 
         Raises AnswerLater if the disk must be read before.
         """
@@ -143,7 +125,7 @@ class Leads:
         day: str,
         written: bytes,
         changes: int,
-    ) -> Lead | None:
+    ) -> Lead | ProxiedLead | None:
         """Find where a name leads that is known to have no record. Raises as `follow_name`."""
         owners = self._lookups.find_referring(f"alias:{key}", limit=2)
         if owners:
@@ -152,49 +134,8 @@ class Leads:
             lead = self._lead_to_rest(key, day, changes)
             if lead is not None:
                 return lead
-        return self._lead_to_resolver(text, written, changes)
-
-    def _lead_to_resolver(self, text: str, written: bytes, changes: int) -> Lead | None:
-        """Redirect to the resolver to which an unknown name is delegated."""
-        index = self._delegations.load_index()
-        if not index.held:
-            return None
-        if text.startswith(PDI) and not index.divides_days:
-            frame = self._find_frame_of_day(index, text)
-        else:
-            name = parse(text)
-            held = self._delegations.find_reading(name)
-            if held is not None and any(
-                self._lookups.find_record(one.whole.key) for one in find_beginnings(name)
-            ):
-                return None
-            frame = self._find_frame(held)
-        if frame is None:
-            return None
-        return Lead(escape_uri(written.decode("ascii")).join(frame), None, changes, is_away=True)
-
-    def _find_frame_of_day(self, index: DelegationIndex, text: str) -> list[bytes] | None:
-        """Find the frame for a PDI. It is the same for all PDIs of its series and day."""
-        today, known = self._delegations.today, self._days_of
-        is_known = known is not None and known[0] is index and known[1] == today
-        if not is_known or len(self._days) > _MOST_REMEMBERED:
-            self._days, self._days_of = {}, (index, today)
-        day = text.rpartition("/")[0]
-        try:
-            return self._days[day]
-        except KeyError:
-            found = self._find_frame(self._delegations.find_reading(parse(text)))
-            self._days[day] = found
-            return found
-
-    def _find_frame(self, held: HeldDelegation | None) -> list[bytes] | None:
-        """The text of a redirect around each place of the name; None if it is not redirected."""
-        if held is None or held.delegation.how != "redirect":
-            return None
-        if any(one.kind != "http" for one in held.delegation.resolvers):
-            return None
-        bases = tuple(one.base for one in held.delegation.resolvers)
-        return make_resolver_frame(bases, self._fresh)
+        is_full = version is not None and format is not None
+        return self._away.find_lead(text, written, changes, is_full=is_full)
 
     def follow_alias(self, record: Record) -> Lead | None:
         """Lead to the handle that the HS_ALIAS value of a handle names, unless that is an alias,

@@ -9,8 +9,8 @@ the order of their cost:
    A name in its usual spelling is read without a parser (`perdure.ids.plain_names`), and a record
    with one location leads to it without a decision (`perdure.policy.sole_location`). Of several
    locations, only the order is decided (`perdure.server.fast.choices`). A name without a record may
-   lead to another one (`perdure.server.fast.leads`). The functions of the plain way make the
-   answer.
+   lead to another one (`perdure.server.fast.leads`), or to a document that another resolver has
+   sent (`perdure.server.fast.proxied`). The functions of the plain way make the answer.
 
 Handles as JSON (`/api/handles/…`) are answered from their records in the same way. A few captures
 of one URL (`/cdx?…`) are answered from the index, without a cache.
@@ -52,14 +52,18 @@ from perdure.server.common.answers import escape_uri, write_answer
 from perdure.server.common.asking import current_day, write_choice_fields
 from perdure.server.common.cold_reads import ColdReads
 from perdure.server.common.conditions import add_entity_tag
+from perdure.server.common.elsewhere import find_pseudonym
 from perdure.server.common.left_records import LeftRecords
+from perdure.server.common.proxy_cache import make_proxy_cache
 from perdure.server.common.redirects import make_redirect
 from perdure.server.fast import handle_values
 from perdure.server.fast.choices import ChosenAnswers, OpenChoice
 from perdure.server.fast.headers import UsualHeader, UsualHeaders
 from perdure.server.fast.held import ReadyRepresentation
-from perdure.server.fast.leads import Lead, Leads
+from perdure.server.fast.lead_kinds import Lead, ProxiedLead
+from perdure.server.fast.leads import Leads
 from perdure.server.fast.lookups import TurnLookUp
+from perdure.server.fast.proxied import ReadyDocuments
 from perdure.server.fast.recent import LARGEST_KEPT, OVERHEAD, RecentAnswers
 from perdure.server.resource.held import write_lifetime, write_vary
 from perdure.server.routes.table import find_route
@@ -78,7 +82,7 @@ _MALFORMED = (msgspec.DecodeError, TypeError, ValueError)
 """Errors of decoding a malformed stored form. The plain way reports them, as all others."""
 _MOST_FRAMES = 64  # there is one for each time to live
 
-_Resolved = bytes | ReadyRepresentation | OpenChoice | Lead
+_Resolved = bytes | ReadyRepresentation | OpenChoice | Lead | ProxiedLead
 
 
 class FastPath:
@@ -118,6 +122,10 @@ class FastPath:
         """True if names may have been handed over: the plain way asks which."""
         self._has_exceptions = True
         """True if one of both is true, which is asked for each name."""
+        self._documents = ReadyDocuments(
+            make_proxy_cache(registry.root, settings),
+            find_pseudonym(settings.base_url, str(registry.root)),
+        )
         self._leads = Leads(
             self._lookups,
             generation.counts,
@@ -125,6 +133,7 @@ class FastPath:
             self._is_governed,
             registry.delegations,
             self._left,
+            self._documents,
         )
         self._headers = UsualHeaders(settings)
         self._known_headers = self._headers.known
@@ -178,12 +187,14 @@ class FastPath:
         if isinstance(found, ChosenAnswers):
             chosen = found.find_answer(usual.wishes)
             found = chosen or self._find_new_answer(target, usual.wishes, found)
-        elif isinstance(found, Lead) and not self._leads.is_current(found):
+        elif isinstance(found, Lead | ProxiedLead) and not self._leads.is_current(found):
             found = self._find_new_answer(target, usual.wishes)
             if isinstance(found, Lead) and found.is_away and usual.is_routed:
                 return None
         if isinstance(found, ReadyRepresentation):
             return self._answer_bytes(method, found, usual)
+        if isinstance(found, ProxiedLead):
+            return self._answer_proxied(method, found, usual)
         answer = found.write_answer(usual.base) if isinstance(found, Lead) else found
         if isinstance(answer, bytes):
             self.redirects += 1
@@ -192,7 +203,7 @@ class FastPath:
 
     def _find_new_answer(
         self, target: bytes, wishes: ReaderWishes, known: ChosenAnswers | None = None
-    ) -> bytes | ReadyRepresentation | Lead | None:
+    ) -> bytes | ReadyRepresentation | Lead | ProxiedLead | None:
         """Resolve a target for a reader, and remember the result, beside the `known` ones.
 
         Raises AnswerLater if a record must be read from the disk before.
@@ -246,6 +257,16 @@ class FastPath:
         answer = ready.write_answer(
             self._bytes, usual.base, usual.range if get else None, with_body=get
         )
+        if answer is not None:
+            self.bodies += 1
+            self.sent += len(answer)
+        return answer
+
+    def _answer_proxied(self, method: bytes, lead: ProxiedLead, usual: UsualHeader) -> bytes | None:
+        """Answer with a kept document. A HEAD request is passed on, as other wishes are."""
+        if method != b"GET" or usual.is_routed:
+            return None
+        answer = lead.document.write_answer(usual.range)
         if answer is not None:
             self.bodies += 1
             self.sent += len(answer)
@@ -305,6 +326,7 @@ class FastPath:
         if lost or day != self._day:
             self._day = day
             self._recent.drop_answers()
+        self._documents.drop_removed()
 
     def _note_revision(self) -> None:
         self._lookups.release_state()

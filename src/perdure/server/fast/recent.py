@@ -19,7 +19,7 @@ from collections.abc import Callable
 
 from perdure.server.fast.choices import ChosenAnswers
 from perdure.server.fast.held import ReadyRepresentation
-from perdure.server.fast.leads import Lead
+from perdure.server.fast.lead_kinds import Lead, ProxiedLead
 from perdure.storage.ports import CountPair
 
 MOST_ANSWERS = 8192
@@ -32,9 +32,9 @@ OVERHEAD = 250
 """Bytes of an entry, about: two headers of bytes, and its place in the table."""
 _OBJECT = 4096  # bytes of a document with its header, about
 
-Kept = bytes | ReadyRepresentation | ChosenAnswers | Lead
+Kept = bytes | ReadyRepresentation | ChosenAnswers | Lead | ProxiedLead
 """What is remembered of a target: its answer, its document, its answers for several orders of its
-locations, or the name to which it leads."""
+locations, the name to which it leads, or its document of another resolver."""
 
 
 class RecentAnswers:
