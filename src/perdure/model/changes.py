@@ -212,6 +212,9 @@ def write_token_line(token: Token) -> str:
 
 def digest_lines(salt: bytes, actor: str, lines: Sequence[Line]) -> bytes:
     """Return the digest of a change from the lines it wrote, sorted by key."""
+    if len(lines) == 1:
+        ((key, line),) = lines
+        return digest_alike(salt, actor, (key,), line)
     pairs = "\0".join(chained.from_iterable(lines))
     greatest = max([line for _, line in lines])
     if greatest >= "=" or ('"' in pairs and '"segment":' in pairs):  # else no line has a place

@@ -57,20 +57,24 @@ def _pack_varint(value: int) -> bytes:
 def _pack_text(text: str, before: str) -> bytes:
     """Pack a text without the beginning that it shares with another text."""
     shared = len(before) - 1  # most often it is a number, and one of the numbers just after
-    for _ in range(4):
-        if shared > 0 and text.startswith(before[:shared]):
-            break
-        shared -= 1
-    else:
-        shared = 0
-        for one, other in zip(text, before, strict=False):
-            if one != other:
-                break
-            shared += 1
+    if shared < 1 or not text.startswith(before[:shared]):
+        shared = _count_shared(text, before)
     rest = text[shared:].encode()
     if shared < 128 and len(rest) < 128:
         return b"%c%c%b" % (shared, len(rest), rest)
     return _pack_varint(shared) + _pack_varint(len(rest)) + rest
+
+
+def _count_shared(text: str, other: str) -> int:
+    """The characters with which both texts begin, found by halving."""
+    shared, end = 0, min(len(text), len(other))
+    while shared < end:
+        half = (shared + end + 1) // 2
+        if text.startswith(other[:half]):
+            shared = half
+        else:
+            end = half - 1
+    return shared
 
 
 def _pack_time(at: str) -> tuple[int, bytes]:

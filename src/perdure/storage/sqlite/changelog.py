@@ -12,6 +12,7 @@ used twice.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from os import urandom
 from typing import Any
 
@@ -75,7 +76,10 @@ _EPOCHS = """
 SELECT epoch, start, reason, previous_epoch, previous_number, previous_chain FROM epochs
   ORDER BY epoch
 """
-_WRITE = "INSERT INTO changes VALUES(?,?)"
+TOGETHER = 32
+"""The most rows of one statement: other threads run after each."""
+_WRITE = ["INSERT INTO changes VALUES" + ",".join(["(?,?)"] * n) for n in range(TOGETHER + 1)]
+"""For each number of rows, its statement."""
 _REWRITE = "UPDATE changes SET row=? WHERE position=?"
 _ROWS = "SELECT position, row FROM changes WHERE position>=? ORDER BY position LIMIT ?"
 
@@ -321,8 +325,7 @@ class ChangeLog:
     def write_rows(self) -> None:
         """Insert the rows of this batch. Raises apsw.Error."""
         if self._rows:
-            if len(self._rows) == 1:  # the usual batch, of one command or one run
-                self._connection.execute(_WRITE, self._rows[0])
-            else:
-                self._connection.executemany(_WRITE, self._rows)
+            for at in range(0, len(self._rows), TOGETHER):
+                some = self._rows[at : at + TOGETHER]
+                self._connection.execute(_WRITE[len(some)], tuple(chain.from_iterable(some)))
             self._rows.clear()

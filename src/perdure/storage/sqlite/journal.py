@@ -51,7 +51,7 @@ from perdure.storage.ports import (
     ReplayedChange,
 )
 from perdure.storage.sqlite import opening, reconstruct, rules, sums
-from perdure.storage.sqlite.changelog import ChangeLog
+from perdure.storage.sqlite.changelog import TOGETHER, ChangeLog
 from perdure.storage.sqlite.decoding import decode_line, make_unreadable
 from perdure.storage.sqlite.opening import open_file, storage_errors
 from perdure.storage.sqlite.records import ALL_SUMS, PLACE, SqliteRecords
@@ -74,8 +74,6 @@ PRAGMAS = {
     "secure_delete": "FAST",  # no page keeps an old text that an erasure could not find
 }
 """The settings of the connection that writes."""
-TOGETHER = 32
-"""The most rows of one statement: other threads run after each."""
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 _LAST_GRANT = "SELECT coalesce(max(number), 0) FROM token_changes"
 _ANSWER = "SELECT actor, once, request, receipt, at, sum FROM answered WHERE actor=? AND once=?"
@@ -87,7 +85,8 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 _PAIRS = " VALUES" + ",".join(["(?,?)"] * TOGETHER)
 _ADD = "INSERT INTO records(key, record, position, sum) VALUES"
-_ADD_ALONE = _ADD + "(?,?,?,?)"
+_ADD_SOME = [_ADD + ",".join(["(?,?,?,?)"] * count) for count in range(TOGETHER + 1)]
+"""For each number of rows, its statement: bind the key, record, position and sum of each row."""
 _ADD_RUN = [
     _ADD
     + ",".join(f"(?{2 * at},?{2 * at + 1},?1,?{2 * count + 1 + at})" for at in range(1, count + 1))
@@ -278,12 +277,12 @@ class SqliteJournal(SqliteRecords):
     def add_records(self, rows: Sequence[Line], deed: Deed) -> None:
         """Add new records, given as key and stored form, each with its own change."""
         note = self._changes.note_change
-        placed = []
+        placed: list[tuple[str, str, int | None, int]] = []
         self._forget_fetched(key for key, _ in rows)
-        for key, text in rows:
-            position = note(deed, ((key, text),))
-            placed.append((key, text, position, sum_line(key, text, position)))
-        self._only.executemany(_ADD_ALONE, placed)
+        for line in rows:
+            position = note(deed, (line,))
+            placed.append((*line, position, sum_line(*line, position)))
+        self._add_placed(placed)
 
     @_in_our_terms
     def add_run(
@@ -377,9 +376,11 @@ class SqliteJournal(SqliteRecords):
         self._only.execute(trigger)
 
     def _add_placed(self, rows: list[tuple[str, str, int | None, int]]) -> None:
-        if rows:
-            self._only.executemany(_ADD_ALONE, rows)
-            rows.clear()
+        """Add new records, given as key, stored form, position and sum, and clear the list."""
+        for at in range(0, len(rows), TOGETHER):
+            some = rows[at : at + TOGETHER]
+            self._only.execute(_ADD_SOME[len(some)], tuple(chain.from_iterable(some)))
+        rows.clear()
 
     def _forget_fetched(self, keys: Iterable[str]) -> None:
         """Forget what was fetched under these keys, because the batch writes them."""

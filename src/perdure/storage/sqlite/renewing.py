@@ -29,8 +29,8 @@ from perdure.model import stored
 from perdure.model.changes import RULE, RULE_KEY, TOKEN, TOKEN_KEY, Deed, Epoch
 from perdure.model.records import Record
 from perdure.storage.ports import SalvagedRecord
-from perdure.storage.sqlite.changelog import read_changes
-from perdure.storage.sqlite.journal import TOGETHER, SqliteJournal
+from perdure.storage.sqlite.changelog import TOGETHER, read_changes
+from perdure.storage.sqlite.journal import SqliteJournal
 from perdure.storage.sqlite.references import MOST_RECENT
 from perdure.storage.sqlite.salvaging import UNNUMBERED, SqliteSalvage
 from perdure.storage.sqlite.sums import sum_line, sum_whole
