@@ -77,9 +77,17 @@ _PLAIN_NAME = r"([0-9A-Za-z]++(?:\.[0-9A-Za-z]++)*/[0-9A-Za-z._~:;,=+!$()/-]*[0-
 _PLAIN_HANDLE = re.compile(rf"hdl:(?!10\.){_PLAIN_NAME}", re.ASCII)
 _PLAIN_DOI = re.compile(rf"doi:(?=10\.){_PLAIN_NAME}", re.ASCII)
 
-FOLDING = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
-"""Handles are compared after this translation: without regard to the case of ASCII letters."""
+_FOLDING = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 _KEPT_IN_KEY = string.punctuation.replace("%", "")
+
+
+def fold_case(text: str) -> str:
+    """A text with its ASCII letters in lower case, as Handles are compared.
+
+    >>> fold_case("10.1000/\u00c9T\u00c9")
+    '10.1000/\u00c9t\u00c9'
+    """
+    return text.lower() if text.isascii() else text.translate(_FOLDING)
 
 
 class Handle(Keyed, frozen=True, gc=False):
@@ -114,7 +122,7 @@ class Handle(Keyed, frozen=True, gc=False):
     @property
     def key(self) -> str:
         """`hdl:` and the Handle in lower case, escaped to ASCII."""
-        handle = f"{self.prefix}/{self.suffix}".translate(FOLDING)
+        handle = fold_case(f"{self.prefix}/{self.suffix}")
         if handle.isascii() and "%" not in handle:  # every other visible character stays as it is
             return f"hdl:{handle}"
         return f"hdl:{quote(handle, safe=_KEPT_IN_KEY)}"
@@ -154,7 +162,7 @@ def _read_any_spelling(text: str) -> Handle:
         raise _find_fault(text)
     prefix, suffix = match.groups()
     if prefix.startswith("10."):  # DOIs are written in lower case
-        prefix, suffix = prefix.translate(FOLDING), suffix.translate(FOLDING)
+        prefix, suffix = fold_case(prefix), fold_case(suffix)
     return Handle(prefix, suffix, text)
 
 

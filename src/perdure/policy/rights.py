@@ -44,7 +44,7 @@ from perdure.errors.tokens import (
     ValidityReversed,
 )
 from perdure.ids import Authority, Identifier, load_schemes, parse, scheme_of
-from perdure.ids.handle import FOLDING
+from perdure.ids.handle import fold_case
 from perdure.model.records import LOCAL, Token
 from perdure.policy.operations import OPERATIONS
 
@@ -75,7 +75,7 @@ def make_object(identifier: Identifier) -> Object:
     scheme = scheme_of(identifier)
     authority, name = identifier.assigned_under, str(identifier.resource)
     if scheme.folds_case:
-        authority, name = authority.translate(FOLDING), name.translate(FOLDING)
+        authority, name = fold_case(authority), fold_case(name)
     return Object(authority, name, identifier.assigned_on, scheme.folds_case)
 
 
@@ -87,7 +87,7 @@ def make_new_object(authority: Authority, day: str) -> Object:
     scheme = load_schemes()[authority.scheme]
     if scheme.minting is None:
         raise UnknownAuthority(authority=authority.name, known=())
-    name = authority.name.translate(FOLDING) if scheme.folds_case else authority.name
+    name = fold_case(authority.name) if scheme.folds_case else authority.name
     beginning = scheme.minting.beginning.format(authority=name, day=day.replace("-", "/"))
     return Object(name, beginning, day, scheme.folds_case)
 
@@ -165,7 +165,7 @@ def covers_object(scope: str, what: Object) -> bool:
     if pattern is not None:
         return _matches_name(pattern, what.name)
     if what.folded:
-        scope = scope.translate(FOLDING)
+        scope = fold_case(scope)
     if scope[:2] == "*.":
         below = what.authority == scope[2:] or what.authority.endswith(scope[1:])
         return below and _is_series(what.authority)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from perdure.ids.handle import FOLDING
+from perdure.ids.handle import fold_case
 from perdure.policy.rights import Object, covers_object
 
 
@@ -32,7 +32,7 @@ class ScopeIndex:
 
     def add_scope(self, scope: str) -> None:
         """Add a scope."""
-        folded = scope.translate(FOLDING)
+        folded = fold_case(scope)
         self._spelled.setdefault(folded, set()).add(scope)
         if scope[:2] == "*.":
             self._below.add(folded[2:])
@@ -57,7 +57,7 @@ class ScopeIndex:
         return (scope for scope in found if covers_object(scope, what))
 
     def _list_candidates(self, what: Object) -> Iterator[str]:
-        authority, name = what.authority.translate(FOLDING), what.name.translate(FOLDING)
+        authority, name = fold_case(what.authority), fold_case(what.name)
         for text in (authority, name, *_list_intervals(name)):
             if text in self._exact:
                 yield text
