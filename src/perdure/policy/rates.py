@@ -52,10 +52,12 @@ class RateMeter:
 
     def find_wait(self, client: str, now: float, amount: int = 1) -> int:
         """Return the seconds until the client may use an amount, or 0 if it may now."""
+        if not self._price:
+            return 0
         ahead = max(self._paid_at.get(client, now) - now, 0.0)
         # A billionth allows for the rounding of a sum of prices.
         excess = ahead + amount * self._price - self.rate.seconds * (1 + 1e-9)
-        if not self._price or excess <= 0:
+        if excess <= 0:
             return 0
         self.refused += 1
         return ceil(excess)

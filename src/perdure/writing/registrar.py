@@ -282,7 +282,8 @@ class Registrar:
         except PerdureError as error:
             return error
         finally:
-            self._spooled += (one for one in list_contents(command) if one.spooled is not None)
+            if contents := list_contents(command):
+                self._spooled += [one for one in contents if one.spooled is not None]
 
     def _carry_out(self, command: Command) -> Receipt:
         check = None

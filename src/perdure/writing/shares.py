@@ -42,6 +42,6 @@ class Shares:
 
     def note_names(self, bearer: str, count: int = 1) -> None:
         """Note that a token was given names."""
-        if bearer and count:
+        if bearer and count and self._meter.rate.amount:
             self._meter.charge_client(bearer, self._now, count)
             self._given.append((bearer, count))

@@ -139,7 +139,8 @@ class Metrics:
         self._make_queue_counters()
         # children of the above: looking one up costs more than counting
         self._pairs: dict[tuple[str, int], Counter] = {}
-        self._done: dict[tuple[str, str], Counter] = {}
+        self._done: dict[tuple[str, Outcome], int] = {}
+        """Writes since the counters were last gathered, by operation and outcome."""
 
     def _make_queue_counters(self) -> None:
         self._queues: Iterable[QueueCounts] = ()
@@ -213,6 +214,9 @@ class Metrics:
         if writes.operated:
             self._fast.labels("operation").inc(writes.operated)
         writes.minted = writes.received = writes.assigned = writes.operated = 0
+        for (operation, outcome), count in self._done.items():
+            self._writes.labels(operation, outcome.value).inc(count)
+        self._done.clear()
 
     def _count_request(self, method: str, status: int) -> None:
         pair = (method if method in _METHODS else "other", status)
@@ -227,11 +231,8 @@ class Metrics:
 
     def count_write(self, operation: str, outcome: Outcome) -> None:
         """Count a write that was made durable."""
-        pair = (operation, outcome.value)
-        counter = self._done.get(pair)
-        if counter is None:
-            counter = self._done[pair] = self._writes.labels(*pair)
-        counter.inc()
+        pair = (operation, outcome)
+        self._done[pair] = self._done.get(pair, 0) + 1
 
     def set_door_state(self, *, broken: bool) -> None:
         """Set the state of the write door, as far as this worker knows."""
