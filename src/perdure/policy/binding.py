@@ -109,6 +109,8 @@ def are_plain_urls(uris: Sequence[str]) -> bool:
 
 def _check_location(location: Location) -> Location:
     check_uri(location.uri)
+    if location == Location(uri=location.uri):
+        return location
     if location.version is not None and not 1 <= location.version < _VERSIONS_END:
         raise LocationVersionInvalid(uri=location.uri)
     if not 0 <= location.weight < 1 << 31:
@@ -156,11 +158,13 @@ def bind_locations(
     }
     for location in check_locations(locations):
         _check_elsewhere(identifier, location)
-        full = msgspec.structs.replace(
-            location,
-            version=location.version if location.version is not None else number,
-            format=location.format if location.format is not None else format,
-        )
+        full = location
+        if number is not None or format is not None:
+            full = msgspec.structs.replace(
+                location,
+                version=location.version if location.version is not None else number,
+                format=location.format if location.format is not None else format,
+            )
         version = record.version(full.version) if full.version else None
         if version and version.tombstone:
             raise VersionWithdrawn(identifier=str(identifier), version=version.number)

@@ -7,6 +7,8 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from perdure.errors import InvalidRequest, TooLarge
 from perdure.model.records import Location, Record, Value
@@ -138,6 +140,50 @@ def test_a_secret_is_sealed_and_never_shown() -> None:
     back = {"format": sealing.FORMAT, "value": ""}
     (again,) = values.read_values(sent({"index": 300, "type": "HS_SECKEY", "data": back}))
     assert again.data == ""
+
+
+def test_a_secret_is_sealed_each_time() -> None:
+    """What is remembered of values is never a secret."""
+    body = json.dumps({"values": [{"index": 300, "type": "HS_SECKEY", "data": "s3cret"}]}).encode()
+    (one,), (other,) = values.read_values(body), values.read_values(body)
+    assert one.data != other.data  # each has a salt of its own
+    assert sealing.matches_secret("s3cret", other.data)
+
+
+indexes = st.one_of(st.integers(-1, 3), st.sampled_from(["1", "2", "x", ""]))
+datas = st.one_of(
+    st.sampled_from(["https://a.example/", "é", 7, None]),
+    st.fixed_dictionaries(
+        {
+            "format": st.sampled_from(["string", "admin", "base64", "Bad", 3]),
+            "value": st.sampled_from(["text", "\u2028", {"index": 3, "a": [1.0, {}]}, [], 0]),
+        }
+    ),
+)
+members = st.fixed_dictionaries(
+    {"index": indexes, "type": st.sampled_from(["URL", "X", "HS_VLIST", "ſ", ""]), "data": datas},
+    optional={
+        "ttl": st.sampled_from([0, 1, "1", -1, 86400, True, 1 << 40]),
+        "permissions": st.sampled_from(["1110", "0000", "111", 1]),
+        "timestamp": st.just("2026-11-21T01:02:03Z"),
+        "other": st.just([{}]),
+    },
+)
+
+
+def read_or_refuse(body: bytes) -> object:
+    try:
+        return values.read_values(body)
+    except (InvalidRequest, TooLarge) as error:
+        return type(error)
+
+
+@given(found=st.lists(members, max_size=3), spaced=st.booleans())
+def test_the_object_and_the_list_mean_the_same(found: list[object], *, spaced: bool) -> None:
+    """docs/reference/handle-api.md: "The body is `{"values": …}`, the list alone, or one …"."""
+    whole = json.dumps({"values": found}, indent=2 if spaced else None, ensure_ascii=False)
+    for _ in range(2):  # the second time, some are remembered
+        assert read_or_refuse(whole.encode()) == read_or_refuse(sent(*found))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,9 @@ What must stay true: a location that promised a digest is removed only if the by
 
 from __future__ import annotations
 
-import msgspec
+from operator import attrgetter
+
+from msgspec.structs import replace
 
 from perdure.errors import Conflict
 from perdure.errors.conflicts import HandleHasBytes, HandleNotMutable, IndexTaken, NameWithdrawn
@@ -20,8 +22,10 @@ from perdure.model.commands import Outcome
 from perdure.model.records import Location, Record, Tombstone, Value
 from perdure.policy import binding, templates
 from perdure.policy.handles import loc, namespace, values
+from perdure.policy.handles.addresses import read_address
 from perdure.policy.handles.values import is_secret, is_url
 
+_by_index = attrgetter("index")
 DELETED = "deleted by an administrator of the handle"
 """The reason that marks a handle that may be created again, unlike a withdrawn one."""
 
@@ -35,6 +39,8 @@ def put_values(
     not change: it still depends on the token by which it was written. A new one is marked with the
     name of that token, `granted_by`, unless a file says another.
     """
+    if whole and not any(map(is_secret, sent)):
+        return tuple(sorted({one.index: one for one in sent}.values(), key=_by_index))
     before = {one.index: one for one in current}
     kept = {} if whole else dict(before)
     for one in sent:
@@ -44,10 +50,10 @@ def put_values(
             if not one.data and not same:
                 continue
             if held is not None and same:
-                one = msgspec.structs.replace(one, data=held.data, granted_by=held.granted_by)
+                one = replace(one, data=held.data, granted_by=held.granted_by)
             else:
                 giver = granted_by or one.granted_by
-                one = msgspec.structs.replace(one, granted_by=giver)
+                one = replace(one, granted_by=giver)
         kept[one.index] = one
     return tuple(kept[index] for index in sorted(kept))
 
@@ -70,7 +76,7 @@ def assign_values(
     changed = _set_locations(identifier, record, _find_places(new), private, at, by)
     held = values.list_values(record)
     dated = _date_values({one.index: one for one in held}, new, at)
-    changed = msgspec.structs.replace(changed, values=dated)
+    changed = replace(changed, values=dated)
     same = changed.locations == record.locations and dated == held
     return (record, Outcome.UNCHANGED) if same else (changed, Outcome.CHANGED)
 
@@ -84,7 +90,8 @@ def _give_values(
     places = tuple(place or Location(uri=uri) for uri, place in _find_places(new).items())
     if places:
         record, _ = binding.bind_locations(identifier, record, places)
-    return msgspec.structs.replace(record, values=_date_values({}, new, at)), Outcome.CHANGED
+    dated = tuple([replace(one, at=at) for one in sorted(new, key=_by_index)])
+    return replace(record, values=dated), Outcome.CHANGED
 
 
 def join_values(identifier: Identifier, record: Record, more: tuple[Value, ...]) -> Record:
@@ -104,7 +111,7 @@ def join_values(identifier: Identifier, record: Record, more: tuple[Value, ...])
     added = tuple(place or Location(uri=uri) for uri, place in places.items() if uri not in known)
     if added:
         record, _ = binding.bind_locations(identifier, record, added)
-    return msgspec.structs.replace(record, values=new)
+    return replace(record, values=new)
 
 
 def _check_values(new: tuple[Value, ...]) -> None:
@@ -122,15 +129,14 @@ def _find_places(new: tuple[Value, ...]) -> dict[str, Location | None]:
 
     It is None for an address that is only in a `URL`.
     """
-    public = [one for one in new if values.is_public(one)]
+    public = [one for one in new if one.type in values.LOCATING and values.is_public(one)]
     found: dict[str, Location | None] = {}
     for one in public:
         if one.type == loc.TYPE:
             found |= {location.uri: location for location in values.list_locations(one)}
     for one in public:
-        if is_url(one):
-            for location in values.list_locations(one):
-                found.setdefault(location.uri, None)
+        if is_url(one) and (address := read_address(one.data)) is not None:
+            found.setdefault(address, None)
     return found
 
 
@@ -146,7 +152,7 @@ def _set_locations(
     kept = {one.uri: one for one in record.locations}
     said = _find_places(record.values)  # unchanged values do not undo later bindings
     bound = [
-        msgspec.structs.replace(kept[uri], weight=place.weight, region=place.region)
+        replace(kept[uri], weight=place.weight, region=place.region)
         if place is not None and uri in kept
         else place or Location(uri=uri)
         for uri, place in places.items()
@@ -160,7 +166,7 @@ def _set_locations(
             binding.plan_break(identifier, changed, location, None)  # refuses to lose bytes
             if location.uri in private:  # the reason of a break is public
                 others = tuple(one for one in changed.locations if one != location)
-                changed = msgspec.structs.replace(changed, locations=others)
+                changed = replace(changed, locations=others)
             else:
                 changed = binding.break_location(changed, location, by, at)
     return changed
@@ -169,11 +175,11 @@ def _set_locations(
 def _date_values(before: dict[int, Value], new: tuple[Value, ...], at: str) -> tuple[Value, ...]:
     def date_value(one: Value) -> Value:
         held = before.get(one.index)
-        if held is not None and held == msgspec.structs.replace(one, at=held.at):
+        if held is not None and held == replace(one, at=held.at):
             return held
-        return msgspec.structs.replace(one, at=at)
+        return replace(one, at=at)
 
-    return tuple(date_value(one) for one in sorted(new, key=lambda one: one.index))
+    return tuple(date_value(one) for one in sorted(new, key=_by_index))
 
 
 # deleting, if it is allowed
@@ -195,7 +201,7 @@ def delete_handle(identifier: Identifier, record: Record, at: str, by: str) -> R
     if record.versions:
         raise HandleHasBytes(identifier=str(identifier))
     tombstone = Tombstone(reason=DELETED, at=at, by=by)
-    return msgspec.structs.replace(record, values=(), locations=(), tombstone=tombstone)
+    return replace(record, values=(), locations=(), tombstone=tombstone)
 
 
 def is_deleted(record: Record) -> bool:
@@ -205,4 +211,4 @@ def is_deleted(record: Record) -> bool:
 
 def revive_handle(record: Record) -> Record:
     """The record of a deleted handle that is created again."""
-    return msgspec.structs.replace(record, tombstone=None)
+    return replace(record, tombstone=None)

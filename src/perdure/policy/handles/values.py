@@ -30,7 +30,7 @@ from typing import Any
 
 import msgspec
 
-from perdure.errors import InvalidRequest, MalformedIdentifier
+from perdure.errors import InvalidRequest, MalformedIdentifier, PerdureError
 from perdure.errors.limits import SecretsTooMany, ValuesTooLong, ValuesTooMany
 from perdure.errors.locations import (
     IndexOutOfRange,
@@ -55,6 +55,7 @@ from perdure.policy.handles.names import read_handle
 
 URL = "URL"
 SECKEY = "HS_SECKEY"
+_SECKEY = SECKEY.encode()
 ADMIN = "HS_ADMIN"
 VLIST = "HS_VLIST"
 ALIAS = "HS_ALIAS"
@@ -70,7 +71,7 @@ MOST_SECRETS = 4
 """The most secrets in one request: each takes some 40 ms to seal."""
 LARGEST = 1 << 20
 """The most characters of all values of a handle together."""
-_LOCATING = frozenset((URL, loc.TYPE))
+LOCATING = frozenset((URL, loc.TYPE))
 """The types of values that can state locations."""
 _by_index = attrgetter("index")
 _TEXTUAL = ("string", "base64", "hex", sealing.FORMAT)
@@ -79,6 +80,8 @@ _FORMAT = re.compile(r"[a-z0-9]{1,20}", re.ASCII)
 _PERMISSIONS = re.compile("[01]{4}", re.ASCII)
 _SHORT_BODY = 16 << 10  # bytes
 _SHORT_JSON = 256  # characters of the data of a value
+_SHORT_TEXT = 512  # bytes of a value as it is sent
+_MOST_KNOWN = 1024
 _DEEPEST = 32  # levels of JSON in the data of a value
 _LONGEST_TTL = 1 << 31  # seconds
 _encode = msgspec.json.encode
@@ -111,12 +114,23 @@ class _SentRecord(msgspec.Struct, frozen=True):
     handle: str = ""
 
 
+class _UsualRecord(msgspec.Struct, frozen=True):
+    """The same, with values that are not read yet."""
+
+    values: list[msgspec.Raw]
+    handle: str = ""
+
+
 def read_values(body: bytes, identifier: Identifier | None = None) -> tuple[Value, ...]:
     """Read the values of a request: an object with `values`, a list of them, or one value.
 
     If an object with `values` names a handle, that must be `identifier`. It seals the secrets,
     which takes a while. Raises InvalidRequest or TooLarge.
     """
+    usual = _read_usual(body, identifier)
+    if usual is not None:
+        check_values(usual)
+        return tuple(sorted(usual, key=_by_index))
     try:
         sent = _read_sent(body, identifier)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -125,7 +139,7 @@ def read_values(body: bytes, identifier: Identifier | None = None) -> tuple[Valu
         raise SecretsTooMany(limit=MOST_SECRETS)
     found = tuple(_make_value(one) for one in sent)
     check_values(found)
-    return tuple(sorted(found, key=lambda one: one.index))
+    return tuple(sorted(found, key=_by_index))
 
 
 _RULE = "docs/reference/handle-api.md"
@@ -139,13 +153,42 @@ def is_quickly_read(body: bytes) -> bool:
 
     A body that names the type of secrets, or that could name it by escapes, takes longer.
     """
-    return len(body) <= _SHORT_BODY and SECKEY.encode() not in body.upper() and b"\\u" not in body
+    return len(body) <= _SHORT_BODY and b"\\u" not in body and _SECKEY not in body.upper()
 
 
 _decode_values = msgspec.json.Decoder(list[_SentValue]).decode
 _decode_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _decode_value = msgspec.json.Decoder(_SentValue).decode
 _decode_record = msgspec.json.Decoder(_SentRecord).decode
+_decode_usual = msgspec.json.Decoder(_UsualRecord).decode
+
+
+def _read_usual(body: bytes, identifier: Identifier | None) -> tuple[Value, ...] | None:
+    """Read an object with `values` that contains no secret. None for all others, and for faults.
+
+    Many handles share most of their values, so the meaning of a short one is cached for its text.
+    """
+    try:
+        record = _decode_usual(body)
+        if identifier is not None and record.handle and read_handle(record.handle) != identifier:
+            return None
+        texts = map(bytes, record.values)
+        return tuple(
+            [_read_known(one) if len(one) <= _SHORT_TEXT else _read_value(one) for one in texts]
+        )
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, PerdureError):
+        return None
+
+
+def _read_value(text: bytes) -> Value:
+    """Read a value that is not a secret. Raises SealNotAllowed for a secret, among the others."""
+    sent = _decode_value(text)
+    if sent.type.upper() == SECKEY:
+        raise SealNotAllowed(index=0, value_type=SECKEY)
+    return _make_value(sent)
+
+
+_read_known = lru_cache(maxsize=_MOST_KNOWN)(_read_value)
 
 
 def _read_sent(body: bytes, identifier: Identifier | None) -> list[_SentValue]:
@@ -216,7 +259,7 @@ def prepare_values(given: tuple[Value, ...], at: str) -> tuple[Value, ...]:
 
 
 @lru_cache(maxsize=1024)
-def _is_well_formed(kind: str, ttl: int, permissions: str, format: str) -> bool:
+def _is_well_formed(kind: str, ttl: object, permissions: str, format: str) -> bool:
     """Return True if a value can have this type, TTL, permissions and format. Cached, because a
     million handles have the same."""
     try:
@@ -260,7 +303,8 @@ def _check_outside(index: int, kind: str, ttl: object, permissions: str) -> None
 
 def _make_value(sent: _SentValue) -> Value:
     index = read_index(sent.index)
-    _check_outside(index, sent.type, sent.ttl, sent.permissions)
+    if not _is_well_formed(sent.type, sent.ttl, sent.permissions, "string"):
+        _check_outside(index, sent.type, sent.ttl, sent.permissions)
     format, data = _read_data(index, sent.data)
     if sent.type.upper() == SECKEY:
         format, data = _seal_data(index, format, data)
@@ -330,7 +374,7 @@ def _list_shown(record: Record) -> tuple[Value, ...]:
     shown: list[Value] = []
     told: set[str] = set()
     for one in record.values:
-        if one.type not in _LOCATING:
+        if one.type not in LOCATING:
             shown.append(one)
             continue
         hrefs = _list_addresses(one)
@@ -364,7 +408,7 @@ def list_stored_values(record: Record) -> tuple[Value, ...] | None:
         return None
     uri, is_stated = record.locations[0].uri, False
     for one in record.values:
-        if one.type in _LOCATING:
+        if one.type in LOCATING:
             if one.data != uri or not is_url(one) or not is_public(one) or read_address(uri) != uri:
                 return None
             is_stated = True

@@ -190,8 +190,10 @@ def _explain_unlocated(sent: tuple[Value, ...]) -> str:
     The values are stored as they were sent.
     """
     odd = [one for one in sent if is_url(one) and is_public(one) and not list_locations(one)]
+    if not odd:
+        return ""
     places = ", ".join(f"index {one.index}" for one in odd)
-    return f"readers are not redirected to the URL at {places}: no browser opens it" if odd else ""
+    return f"readers are not redirected to the URL at {places}: no browser opens it"
 
 
 async def delete_handle(service: Service, request: Request, asked: HandleRequest) -> Answer:

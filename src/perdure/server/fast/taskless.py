@@ -22,6 +22,8 @@ from functools import partial
 import msgspec
 
 from perdure.errors import PerdureError, PreconditionFailed
+from perdure.ids.handle import Handle
+from perdure.ids.pdi import Pdi
 from perdure.model.commands import Answer as CommandAnswer
 from perdure.model.commands import Assign, Receipt
 from perdure.model.records import Token
@@ -144,8 +146,9 @@ class TasklessWrites:
             return False
         try:
             asked = read_query(read_handle(target.text), target.question or "")
-            self._service.registry.delegations.require_written_here(asked.identifier)
-            change = self._plan_change(method, asked, token, body)
+            identifier = asked.identifier
+            self._service.registry.delegations.require_written_here(identifier)
+            change = self._plan_change(method, asked, identifier, token, body)
             command = None if change is None else change.make_first_command()
         except PerdureError:
             return False
@@ -155,10 +158,15 @@ class TasklessWrites:
         return True
 
     def _plan_change(
-        self, method: str, asked: HandleRequest, token: Token, body: bytes
+        self,
+        method: str,
+        asked: HandleRequest,
+        identifier: Handle | Pdi,
+        token: Token,
+        body: bytes,
     ) -> HandleChange | None:
         """Plan a change, or return None if the plain way must. Raises what refuses the request."""
-        service, identifier = self._service, asked.identifier
+        service = self._service
         if not is_home(service, identifier):
             return None
         who = Actor(token.name, token=token)
