@@ -128,6 +128,9 @@ def _index_labels() -> dict[str, Label]:
 
 
 def _parse_by_prefix(text: str) -> Identifier:
+    parser = _list_shortcuts(_LONGER).get(text[:_LONGER])
+    if parser is not None:
+        return parser(text)
     prefixes, _, _ = _index_prefixes()
     scheme = find_scheme(text)
     if scheme is None or not scheme.parse_checks_limits:
@@ -164,7 +167,7 @@ def _index_prefixes() -> tuple[tuple[str, ...], re.Pattern[str], tuple[Scheme, .
     )
 
 
-_SHORT = len("pdi:")
+_SHORT, _LONGER = len("pdi:"), len("urn:pdi:")
 
 
 @cache
@@ -195,16 +198,16 @@ class _Shortcuts(dict[str, _Parser]):
 
     def __missing__(self, beginning: str) -> _Parser:
         if not self:
-            self.update(_list_shortcuts())
+            self.update(_list_shortcuts(_SHORT))
         return self.get(beginning, _parse_by_prefix)
 
 
 @cache
-def _list_shortcuts() -> dict[str, _Parser]:
-    """List the parsers for texts with these first four characters.
+def _list_shortcuts(length: int) -> dict[str, _Parser]:
+    """List the parsers for texts with these first characters, so many.
 
     A shortcut is safe only if the parser checks the limits itself, and no other scheme has a prefix
-    that begins with the same four characters.
+    that begins with the same characters.
     """
     prefixes, _, owners = _index_prefixes()
     return {
@@ -212,7 +215,7 @@ def _list_shortcuts() -> dict[str, _Parser]:
         for prefix, scheme in zip(prefixes, owners, strict=True)
         for spelling in (prefix, prefix.upper())
         if scheme.parse_checks_limits
-        and len(prefix) == _SHORT
+        and len(prefix) == length
         and sum(other.startswith(prefix) for other in prefixes) == 1
     }
 

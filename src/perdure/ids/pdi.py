@@ -568,13 +568,18 @@ _find_low_number = {str(number): number for number in range(1, 10)}.get  # int()
 def parse_pdi(text: str) -> Pdi:
     """Parse a PDI. Raises MalformedIdentifier."""
     plain = _plain_resource(text)
-    if plain is not None and plain.end() == len(text):
+    if plain is not None:
         series, date, uid, token, digits = plain.groups()
-        if ".." not in series:
+        if ".." in series:
+            plain = None
+        elif plain.end() == len(text):
             version = _find_low_number(digits) or (int(digits) if digits else None)
             return Pdi(text, series, date, uid, token, version, None, None, text)
     if len(text) <= LONGEST:
-        pdi = _read_pdi(text, 0)
+        if plain is not None:
+            pdi = _read_plain_pdi(text, plain, 0)
+        else:
+            pdi = _read_pdi(text, 0) if text.startswith(_URN) else _read_other_pdi(text, 0)
         if pdi is not None and len(pdi.text) <= LONGEST:
             return pdi
     raise find_mistake(text)
@@ -584,36 +589,62 @@ def _read_pdi(text: str, depth: int) -> Pdi | None:
     """Parse a PDI, or return None. `depth` counts the citations around it."""
     plain = _plain_resource(text, len(_URN) if text.startswith(_URN) else 0)
     if plain is not None and ".." not in plain[0]:
-        series, date, uid, token, digits = plain.groups()
-        version: Version | None = int(digits) if digits else None
-        end = plain.end()
-        canonical = plain[0]
-    else:
-        resource = _resource(text)
-        if resource is None:
-            return _read_interval(text)
-        series, year, month, day, uid, token, digits = resource.groups()
-        date = canonicalise_date(year, month, day)
-        if date is None:
-            return None
-        # section 3.6.4  # ruling: pdi-escape
-        if "%" in text:
-            uid = UID_ESCAPES.canonicalise_text(uid)
-            token = token and TOKEN_ESCAPES.canonicalise_text(token)
-        series = series.lower()
-        token = token and token.lower()
-        version = None if digits is None else "*" if digits == "*" else int(digits)
-        end = resource.end()
-        canonical = _compose_text(series, date, uid, token, version)
+        return _read_plain_pdi(text, plain, depth)
+    return _read_other_pdi(text, depth)
+
+
+def _read_other_pdi(text: str, depth: int) -> Pdi | None:
+    """Do the same for a text in any other spelling."""
+    resource = _resource(text)
+    if resource is None:
+        return _read_interval(text)
+    series, year, month, day, uid, token, digits = resource.groups()
+    date = canonicalise_date(year, month, day)
+    if date is None:
+        return None
+    # section 3.6.4  # ruling: pdi-escape
+    if "%" in text:
+        uid = UID_ESCAPES.canonicalise_text(uid)
+        token = token and TOKEN_ESCAPES.canonicalise_text(token)
+    series = series.lower()
+    token = token and token.lower()
+    version: Version | None = None if digits is None else "*" if digits == "*" else int(digits)
+    canonical = _compose_text(series, date, uid, token, version)
+    whole = Pdi(canonical, series, date, uid, token, version, None, None, text)
+    return _read_ending(text, resource.end(), whole, depth)
+
+
+def _read_plain_pdi(text: str, plain: re.Match[str], depth: int) -> Pdi | None:
+    """Do the same for a text that has, at its beginning or after `urn:`, a `PLAIN_RESOURCE`."""
+    series, date, uid, token, digits = plain.groups()
+    version = int(digits) if digits else None
+    whole = Pdi(plain[0], series, date, uid, token, version, None, None, text)
+    return _read_ending(text, plain.end(), whole, depth)
+
+
+def _read_ending(text: str, end: int, whole: Pdi, depth: int) -> Pdi | None:
+    """Add the fragment or the citation behind the end of a PDI, if there is one."""
     if end == len(text):
-        return Pdi(canonical, series, date, uid, token, version, None, None, text)
+        return whole
+    token = whole.format
     mark, rest = text[end], text[end + 1 :]
     fragment = read_fragment(rest, token) if mark == "#" else None
     citation = _read_citation(rest, depth) if mark == "@" else None
     if fragment is None and citation is None:
         return None
-    canonical = f"{canonical}{mark}{fragment or citation}"
-    return Pdi(canonical, series, date, uid, token, version, fragment, citation, text)
+    ending = fragment.text if fragment is not None else str(citation)
+    canonical = f"{whole.text}{mark}{ending}"
+    return Pdi(
+        canonical,
+        whole.series,
+        whole.date,
+        whole.uid,
+        token,
+        whole.version,
+        fragment,
+        citation,
+        text,
+    )
 
 
 def _read_interval(text: str) -> Pdi | None:

@@ -200,10 +200,9 @@ def _split_positions(positions: str) -> tuple[Position, ...]:
 
 def _find_disordered(scheme: str, shaped: re.Match[str]) -> int | None:
     """Return the first group that is less than its minimum, or None."""
-    values = (None, *shaped.groups())
     for low, high in _ORDERED.get(scheme, ()):
-        greatest = values[high]
-        if greatest is not None and int(greatest) < int(values[low] or 0):
+        least, greatest = shaped.group(low, high)
+        if greatest is not None and int(greatest) < int(least or 0):
             return high
     return None
 
