@@ -5,7 +5,8 @@ finds its lines. A line is one line feed, a page ends with a form feed, and the 
 a line on which a word is divided is one hyphen. A passage is part of a page (`page=3`), or with
 `finest` part of a line (`page=3&viewrect=…`, in the coordinates of RFC 8118, rounded outwards to
 tenths of a unit). The lines of a page whose characters PDFium numbers in another way than Python
-have no rectangles; their passages are those of the page.
+have no rectangles; their passages are those of the page. The passage of a rectangle goes from the
+first to the last line whose middle is in it.
 
 PDFium reads the characters outside a crop box, too. So the text of a rectangle, read as a document
 of its own, is that of its page.
@@ -86,7 +87,20 @@ class PdfText:
             case Page(number=number, view=None) if 0 < number < len(self._begins):
                 start, stop = self._find_page(number)
                 return TextPassage(start, stop, part.selector) if start < stop else None
+            case Page(number=number, view=view) if view and 0 < number < len(self._begins):
+                lines = clip_units(self._starts, self._stops, *self._find_page(number))
+                inside = [line for line in lines if self._is_inside(line[0], view)]
+                if inside:
+                    return TextPassage(inside[0][1], inside[-1][2], part.selector)
         return None
+
+    def _is_inside(self, line: int, view: tuple[Fraction, Fraction, Fraction, Fraction]) -> bool:
+        """Return whether the middle of a line is at the height of a rectangle, and some of it is
+        in the rectangle."""
+        x, y, width, height = self._boxes[line * _NUMBERS : (line + 1) * _NUMBERS]
+        left, top, across, down = (one * _TENTHS for one in view)
+        middle = Fraction(2 * y + height, 2)
+        return top <= middle < top + down and x < left + across and left < x + width
 
     def _find_page(self, number: int) -> tuple[int, int]:
         """Return the range of a page without the form feed after it."""

@@ -44,6 +44,8 @@ _NUMBER = re.compile("[0-9]{1,18}", re.ASCII)
 _POINT = re.compile(r"\(([0-9]{1,18}),([0-9]{1,18})(?:,([0-9]{1,18}))?\)", re.ASCII)
 _PDF = "application/pdf"
 TABLES = ("text/csv", "text/tab-separated-values")
+CELLS = frozenset(("text/csv",))
+"""Tables whose fields are divided by something that is not white space."""
 
 
 class Medium(Enum):

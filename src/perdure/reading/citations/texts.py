@@ -14,36 +14,37 @@ does, the complete document does, and there is no part.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Iterable
-from fractions import Fraction
-from typing import NamedTuple
 
 import msgspec
 
 from perdure.errors import PartNotSupported, PartOutOfRange
+from perdure.errors.cutting import TextNotSupported
+from perdure.errors.damage import TextAbsent
 from perdure.errors.limits import PlainTextTooLong
 from perdure.errors.root import count_things
-from perdure.extractors.plain_text import LARGEST, PlainText, SlicedText, UnitText, list_breaks
-from perdure.extractors.port import Part, Source, Span, iterate_body
+from perdure.extractors.plain_text import LARGEST, PlainText, list_breaks
+from perdure.extractors.port import Part, Source, iterate_body
 from perdure.extractors.text.coding import find_coding, find_part_codec
 from perdure.extractors.text.decoded import DecodedText
 from perdure.extractors.text.index import TextIndex, Unit, open_index
+from perdure.formats.essence import strip_parameters
 from perdure.model.verdicts import Comparison, Excerpt, Verdict
-from perdure.parts import ByteRange, CharRange, Instant, Page, Selector
+from perdure.parts import CharRange, Selector
 from perdure.reading.citations.divided import DividedPassage, compare_divided
 from perdure.reading.citations.origins import (
+    CELLS,
     TABLES,
     Medium,
     Origin,
     find_medium,
     find_source_characters,
-    find_stretch,
     locate_origin,
-    require_place,
 )
 from perdure.reading.citations.sides import Finding, Side, blame
+from perdure.reading.citations.text_origins import find_place
 from perdure.reading.extraction import PartExtraction
+from perdure.reading.plain_texts import read_divided_text
 from perdure.reading.text_places import select_range
 
 _LINE_BREAK = re.compile("\r\n?")
@@ -52,13 +53,6 @@ _USUAL = frozenset(("ascii", "iso8859-1", "utf-8"))
 _AROUND = 300  # characters of the context of a passage
 _LONGEST = 4_000_000  # characters of a passage that is not verbatim
 _SHOWN = 4000  # characters of a passage
-
-
-class _Place(NamedTuple):
-    """The places of a text at one of which the passage must begin: [start, until)."""
-
-    start: int
-    until: int
 
 
 def compare_texts(parts: PartExtraction, citing: Side, origin: Origin, cited: Side) -> Finding:
@@ -74,17 +68,39 @@ def compare_texts(parts: PartExtraction, citing: Side, origin: Origin, cited: Si
             found = _compare_characters(parts, citing.source, origin, quoted)
             if found is not None:
                 return found
-        ours = _open_text(parts, citing.source)
-        place = _find_place(parts, citing.source, ours, origin)
+    found = _compare_plain(parts, citing, origin, cited, quoted)
+    if found.verdict.is_quotation or not {citing.source.essence, cited.source.essence} & CELLS:
+        return found
+    cells = _compare_plain(parts, citing, origin, cited, quoted, as_cells=True)
+    is_better = cells.verdict.is_quotation or cells.verdict is Verdict.ELSEWHERE
+    return cells if is_better else found
+
+
+def _compare_plain(
+    parts: PartExtraction,
+    citing: Side,
+    origin: Origin,
+    cited: Side,
+    quoted: str | None,
+    *,
+    as_cells: bool = False,
+) -> Finding:
+    """Compare the plain texts. A table is read as it is written, or with `as_cells` without the
+    commas and quotation marks around its fields. Raises as `compare_texts`.
+    """
+    with blame(citing.identifier):
+        ours = _open_text(parts, citing.source, as_cells)
+        place = find_place(parts, citing.source, ours, origin)
     with blame(cited.identifier):
-        passage = _read_passage(parts, cited, quoted)
-        theirs = passage.text
-        if len(theirs) > _LONGEST:
+        passage = _read_passage(parts, cited, None if as_cells else quoted, as_cells)
+        if len(passage.text) > _LONGEST:
             raise PlainTextTooLong(source=cited.source.name, most=_LONGEST)
     with blame(citing.identifier):
         divided = DividedPassage(ours.text, list_breaks(ours))
         comparison = compare_divided(divided, place.start, place.until, passage)
-        return _describe(parts, citing.source, ours, origin, comparison, theirs)
+        if as_cells and comparison.verdict is Verdict.VERBATIM:
+            comparison = msgspec.structs.replace(comparison, verdict=Verdict.REFLOWED)
+        return _describe(parts, citing.source, ours, origin, comparison, passage.text)
 
 
 def cut_text(parts: PartExtraction, side: Side) -> str | None:
@@ -180,9 +196,9 @@ def _decode(source: Source, codec: str, chunks: Iterable[bytes]) -> str:
     return data.decode(codec, "replace")
 
 
-def _open_text(parts: PartExtraction, source: Source) -> PlainText:
-    """Return the plain text of a source. A table is read as it is written."""
-    if source.essence in TABLES:
+def _open_text(parts: PartExtraction, source: Source, as_cells: bool) -> PlainText:
+    """Return the plain text of a source. A table is read as it is written, or as its cells."""
+    if source.essence in TABLES and not (as_cells and source.essence in CELLS):
         source = msgspec.structs.replace(source, media_type="text/plain")
     text = parts.read_text(source)
     if text is None:
@@ -190,112 +206,36 @@ def _open_text(parts: PartExtraction, source: Source) -> PlainText:
     return text
 
 
-def _read_passage(parts: PartExtraction, cited: Side, quoted: str | None) -> DividedPassage:
+def _read_passage(
+    parts: PartExtraction, cited: Side, quoted: str | None, as_cells: bool
+) -> DividedPassage:
     """Return the cited text as people read it."""
     source = cited.source
-    plain = quoted is not None and (
-        source.essence in TABLES or isinstance(text := _open_text(parts, source), DecodedText)
-    )
-    if plain and quoted is not None:
+    if quoted is not None and source.essence in TABLES:
         return DividedPassage(_LINE_BREAK.sub("\n", quoted))
-    text = _open_text(parts, source)
+    text = _open_text(parts, source, as_cells)
+    if quoted is not None and isinstance(text, DecodedText):
+        return DividedPassage(_LINE_BREAK.sub("\n", quoted))
     if cited.selector is None:
         return DividedPassage(text.text, list_breaks(text))
+    if as_cells and source.essence in CELLS:
+        return _read_alone(parts, source, cited.selector)
     part = parts.cut_part(source, cited.selector)
     passage = text.locate_part(part)
     if passage is None:
-        return DividedPassage("")
+        is_document = strip_parameters(part.media_type) != source.essence
+        return _read_alone(parts, source, cited.selector) if is_document else DividedPassage("")
     breaks = [one - passage.start for one in list_breaks(text)]
     return DividedPassage(text.text[passage.start : passage.stop], breaks)
 
 
-# places
-# ------
-
-
-def _find_place(parts: PartExtraction, source: Source, text: PlainText, origin: Origin) -> _Place:
-    """Return the places of an origin in a plain text. Raises PartNotFound if there is no page."""
-    if origin.medium is Medium.PAGES:
-        part = require_place(parts, source, origin, Page(origin.number))
-        passage = text.locate_part(part)
-        if passage is None:  # a page without text
-            return _Place(len(text.text), len(text.text) + 1)
-        return _Place(passage.start, passage.stop)
-    if origin.medium is not Medium.TEXT:
-        _require_within(parts, source, origin)
-        return _find_passage(text, origin)
-    if isinstance(text, DecodedText):
-        place = _count_stored(text.text, origin.number)
-    else:
-        index = open_index(source, find_coding(source), parts.indexes)
-        byte = index.find_place(Unit.CANONICAL, origin.number).byte
-        if not isinstance(text, SlicedText):
-            return _find_unit(text, source, byte)
-        place = _find_byte(text, byte)
-    return _Place(place, place + 1)
-
-
-def _require_within(parts: PartExtraction, source: Source, origin: Origin) -> None:
-    """Raise PartOutOfRange if a document ends before an origin."""
-    if origin.medium is not Medium.BYTES:
-        require_place(parts, source, origin, Instant(Fraction(origin.number)))
-    elif origin.number > source.length:
-        raise PartOutOfRange(
-            identifier=source.name,
-            selector=f"origin {origin}",
-            extent=count_things(source.length, "byte"),
-        )
-
-
-def _find_passage(text: PlainText, origin: Origin) -> _Place:
-    """Return the places of the part of a document that contains an origin, or comes after it; of
-    all cues that are shown in a second.
-    """
-    length = len(text.text)
-    found: _Place | None = None
-    for passage in text.list_passages(0, length, finest=True) if length else ():
-        stretch = find_stretch(passage.selector)
-        if passage.selector is None and origin.number:
-            break
-        if stretch.stop is not None and stretch.stop <= origin.number:
-            continue
-        if found is not None and stretch.start > origin.number:
-            break
-        found = _Place(passage.start if found is None else found.start, passage.stop)
-    return found or _Place(length, length + 1)
-
-
-def _count_stored(text: str, canonical: int) -> int:
-    """Return the place in a text of line feeds of a position in canonical text."""
-    return bisect_left(
-        range(len(text) + 1), canonical, key=lambda place: place + text.count("\n", 0, place)
-    )
-
-
-def _find_unit(text: PlainText, source: Source, byte: int) -> _Place:
-    """Return the places of a byte in a text of units, such as the lines of mail: one of them if the
-    unit is read as it is stored, else all of the unit that contains the byte or comes after it.
-    """
-    span = Span(byte, source.length)
-    every = ByteRange(span.start, span.stop)
-    rest = Part(selector=every, media_type=source.media_type, body=(), slices=(span,))
-    unit = text.locate_part(rest)
-    stored = _find_stored(text, unit.start, unit.start + 1) if unit is not None else None
-    if unit is None or stored is None:
-        return _Place(len(text.text), len(text.text) + 1)
-    first = text.list_passages(unit.start, unit.stop, finest=True)[0]
-    written = source.read_bytes(stored.start, stored.stop).rstrip(b"\r\n")
-    if written == text.text[first.start : first.stop].encode("ascii", "replace"):
-        place = min(first.start + max(byte - stored.start, 0), first.stop)
-        return _Place(place, place + 1)
-    return _Place(first.start, first.stop)
-
-
-def _find_byte(text: SlicedText, byte: int) -> int:
-    """Return the first place in a sliced text that is written at or after a byte."""
-    return bisect_left(
-        range(len(text.text)), byte, key=lambda place: text.find_span(place, place + 1).start
-    )
+def _read_alone(parts: PartExtraction, source: Source, selector: Selector) -> DividedPassage:
+    """Return the text of a part that is a document of its own, such as subtitles of a film."""
+    try:
+        alone = read_divided_text(parts, source, selector)
+    except (TextAbsent, TextNotSupported):
+        return DividedPassage("")
+    return DividedPassage(alone.text.rstrip("\n"), alone.breaks)
 
 
 # telling
@@ -348,11 +288,6 @@ def _select(
         if part is not None:
             return part
     return select_range(parts, source, text, start, stop, has_own_parts=True)
-
-
-def _find_stored(text: PlainText, start: int, stop: int) -> Span | None:
-    """Return the stored bytes of the units of a range, or None if the text has no such units."""
-    return text.find_stored(start, stop) if isinstance(text, UnitText) else None
 
 
 def _make_excerpt(text: str, before: str = "", after: str = "") -> Excerpt:
