@@ -137,10 +137,79 @@ def test_the_same_pixels_in_other_bytes(library: Desk) -> None:
         found
     )
     assert "encoded again with loss" in str(write_fields(found, str)["note"])
-    clear = keep(library, encode(decoded.convert("RGBA"), "PNG"), "png", "image/png")
-    found = check(library, f"{clear}@(8,8)={part}")
+    gray = keep(library, encode(decoded.convert("L"), "PNG"), "png", "image/png")
+    found = check(library, f"{gray}@(8,8)={part}")
     assert found.verdict is Verdict.ABSENT
-    assert "rgb8 in the cited part, rgba8 in the citing document" in write_sentence(found)
+    assert "rgb8 in the cited part, gray8 in the citing document" in write_sentence(found)
+    clear = decoded.convert("RGBA")
+    name = keep(library, encode(clear, "PNG"), "png", "image/png")
+    assert check(library, f"{name}@(8,8)={part}").verdict is Verdict.VERBATIM
+    assert check(library, f"{jpeg}@(8,8)={name}#rect=(8,8),(24,24)").verdict is Verdict.VERBATIM
+    clear.putpixel((9, 9), (*clear.getpixel((9, 9))[:3], 0))
+    seen_through = keep(library, encode(clear, "PNG"), "png", "image/png")
+    found = check(library, f"{seen_through}@(8,8)={part}")
+    assert (found.verdict, found.kept, found.total) == (Verdict.ALTERED, 255, 256)
+
+
+@pytest.mark.parametrize(
+    ("origin", "frame", "verdict"),
+    [
+        ("(0,0)", 0, Verdict.VERBATIM),
+        ("(0,0,2)", 2, Verdict.VERBATIM),
+        ("(0,0)", 2, Verdict.ELSEWHERE),
+        ("(3,1,1)", 2, Verdict.ELSEWHERE),
+        ("(0,0,1)", None, Verdict.ABSENT),
+    ],
+)
+@pytest.mark.parametrize("kind", ["gif", "webp", "png"])
+def test_frames_of_an_animation(
+    library: Desk, kind: str, origin: str, frame: int | None, verdict: Verdict
+) -> None:
+    """A picture is what Pillow shows of a frame; the frames are composed by perdure."""
+    pytest.importorskip("pyvips")
+    images = pytest.importorskip("PIL.Image")
+    stills = [images.effect_noise((9, 7), 60 + shade).convert("RGB") for shade in range(4)]
+    options = {"lossless": True} if kind == "webp" else {}
+    shown = [one.quantize(64).convert("RGB") if kind == "gif" else one for one in stills]
+    animation = encode(
+        shown[0], kind.upper(), save_all=True, append_images=shown[1:3], duration=100, **options
+    )
+    opened = images.open(io.BytesIO(animation))
+    if frame is not None:
+        opened.seek(frame)
+    still = stills[3] if frame is None else opened.convert("RGB")
+    citing = keep(library, animation, kind, f"image/{kind}")
+    cited = keep(library, encode(still, "PNG"), "png", "image/png")
+    found = check(library, f"{citing}@{origin}={cited}")
+    assert found.verdict is verdict
+    if frame is not None:
+        number = f",{frame}" if frame else ""
+        assert str(found.part) == f"{citing}#rect=(0,0),(9,7){number}"
+        other = check(library, f"{cited}@(2,1)={citing}#rect=(2,1),(9,7){number}")
+        assert other.verdict is Verdict.VERBATIM
+    if verdict is Verdict.ELSEWHERE:
+        assert str(found.right) == f"{citing}@(0,0,{frame})={cited}"
+        assert check(library, str(found.right)).verdict is Verdict.VERBATIM
+    whole = check(library, f"{citing}@(0,0)={citing}")
+    assert "only the first of the 3 frames" in str(write_fields(whole, str)["note"])
+
+
+def test_pages_of_several_sizes(library: Desk) -> None:
+    """rect-frame: frames are "the pages of a TIFF", each with a size of its own."""
+    pytest.importorskip("pyvips")
+    images = pytest.importorskip("PIL.Image")
+    pages = [images.effect_noise(size, 60).convert("RGB") for size in ((8, 6), (20, 30))]
+    scans = encode(pages[0], "TIFF", save_all=True, append_images=pages[1:])
+    citing = keep(library, scans, "tiff", "image/tiff")
+    cut = encode(pages[1].crop((11, 20, 20, 30)), "PNG")
+    cited = keep(library, cut, "png", "image/png")
+    for origin in ("(0,0)", "(0,0,1)", "(19,29,1)"):
+        found = check(library, f"{citing}@{origin}={cited}")
+        assert (found.verdict, str(found.right)) == (
+            Verdict.ELSEWHERE,
+            f"{citing}@(11,20,1)={cited}",
+        )
+    assert check(library, str(found.right)).verdict is Verdict.VERBATIM
 
 
 def test_samples_that_are_not_equal_say_that_the_comparison_is_exact(library: Desk) -> None:
@@ -320,6 +389,11 @@ def test_a_passage_on_a_page(
     assert (found.verdict, str(found.part)) == (verdict, f"{citing}#{part}")
     assert (str(found.right) == f"{citing}@{right}={found.cited}") is bool(right)
     assert check(library, f"{cited}@4={citing}#page=2").verdict is Verdict.ALTERED
+    for view, expected in (("0,30,300,30", 1), ("0,60,300,30", 0), ("200,30,99,30", 0)):
+        assert check(library, f"{citing}@1={citing}#page=1").verdict is Verdict.VERBATIM
+        part = f"#page=1%26viewrect%3d{view}"
+        quotes = check(library, f"{citing}@1={citing}{part}").verdict is Verdict.VERBATIM
+        assert quotes == bool(expected), view
     with pytest.raises(PartNotFound):
         check(library, f"{citing}@4={cited}#char=4,17")
 

@@ -17,6 +17,7 @@ the same file, octet for octet.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from typing import Any
 
 from perdure.errors import PartNotSupported, PartOutOfRange
@@ -54,6 +55,9 @@ _SAMPLES = {
     "complex": "c64le",
     "dpcomplex": "c128le",
 }
+FRAMES = "frames, counted from 0"
+"""What the extent is that has the number of frames."""
+_MOST_SIZES = 32  # frames of another size that are listed
 _EFFORT = 3  # of deflate, out of 9: more would save only a few percent
 _SMALL = 1 << 20  # bytes of pixels; below it, compressing takes longer than cutting from tiles
 
@@ -99,11 +103,24 @@ class ImageExtractor:
             found.append(
                 Extent(
                     syntax=f"rect=(0,0),({width},{height}),{frame.frames - 1}",
-                    what="frames, counted from 0",
+                    what=FRAMES,
                     size=frame.frames,
                 )
             )
+            found += _list_other_sizes(source, frame)
         return tuple(found)
+
+
+def _list_other_sizes(source: Source, first: Frame) -> Iterator[Extent]:
+    """Yield the pixels of the next frames that have another size than the first one."""
+    paged = range(1, min(first.frames, _MOST_SIZES + 1)) if source.essence in _TIFF else ()
+    for number in paged:
+        frame = open_frame(source, number)
+        if (frame.width, frame.height) != (first.width, first.height):
+            yield Extent(
+                syntax=f"rect=(0,0),({frame.width},{frame.height}),{number}",
+                what=f"pixels of frame {number}, {frame.width} x {frame.height}",
+            )
 
 
 def _resolve_selector(source: Source, selector: Selector) -> tuple[Frame, Selector, PixelBox]:

@@ -8,6 +8,8 @@ If they differ, the cited units are looked for elsewhere in the citing document:
 as one run, a rectangle of pixels by its most varied row. The search gives up after many places that
 begin as the cited part does.
 
+Pixels without an alpha channel are opaque, so they equal opaque ones that have it.
+
 What must stay true: sides in different forms (sizes, modes, rates) are never equal.
 """
 
@@ -37,6 +39,18 @@ def compare_units(citing: bytes, cited: bytes, size: int = 1, start: int = 0) ->
         return Comparison(verdict=Verdict.ABSENT, kept=kept, total=total)
     stop = start + min(len(citing) // size, total)
     return Comparison(verdict=Verdict.ALTERED, start=start, stop=stop, kept=kept, total=total)
+
+
+def add_alpha(pixels: bytes, size: int, width: int) -> bytes:
+    """Add an opaque last channel to pixels of `size` bytes. `width` is the bytes of a channel.
+
+    >>> add_alpha(b"abcdef", 3, 1)
+    b'abc\\xffdef\\xff'
+    """
+    found = bytearray(b"\xff") * (len(pixels) // size * (size + width))
+    for channel in range(size):
+        found[channel :: size + width] = pixels[channel::size]
+    return bytes(found)
 
 
 def find_run(citing: bytes, cited: bytes, size: int) -> int | None:

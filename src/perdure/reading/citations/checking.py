@@ -135,7 +135,7 @@ class CitationChecker:
 
     def _compare_contents(self, citing: Side, origin: Origin, quoted: Side) -> Finding:
         """Compare what both sides contain. Raises as `_compare`."""
-        medium = find_medium(quoted.source.essence)
+        medium = media.find_shown(self._parts, quoted, find_medium(quoted.source.essence))
         if {origin.medium, medium} <= _READ_AS_TEXT:
             return texts.compare_texts(self._parts, citing, origin, quoted)
         have_texts = self._has_text(citing, origin.medium) and self._has_text(quoted, medium)
@@ -145,7 +145,7 @@ class CitationChecker:
             if origin.medium is Medium.TEXT:
                 return Finding(comparison=NOTHING, unit="")
             raise _make_incomparable(citing, quoted)
-        found = media.compare_media(self._parts, citing, origin, quoted)
+        found = media.compare_media(self._parts, citing, origin, quoted, medium)
         if found.verdict.is_quotation or origin.medium is not Medium.BYTES or not have_texts:
             return found
         try:
@@ -202,6 +202,8 @@ def _is_stronger(one: Verdict, other: Verdict) -> bool:
 
 def _is_like(citing: Medium, medium: Medium, quoted: Side) -> bool:
     """Return True if two media that are not text are compared unit by unit."""
+    if (citing, medium) == (Medium.FILM, Medium.SOUND):
+        return True
     return citing is medium or (citing is Medium.BYTES and isinstance(quoted.selector, ByteRange))
 
 

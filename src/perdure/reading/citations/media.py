@@ -5,7 +5,8 @@ out of the citing document, at the origin. A media fragment (`t=`, `xywh=`) mean
 far as that exists. Pictures have a decoded form (ruling: part-digest): if
 forms and digests are equal, the verdict is `verbatim`. Otherwise, and for film, sound and bytes,
 the units are compared: pixels, digests of frames, samples, bytes. All of them are also looked for
-elsewhere in the document.
+elsewhere in the document, pixels in its other frames, too. A track of sound of a film is compared
+as sound, and sound with the first such track of a film.
 
 The comparison is exact. Content that was encoded again with loss, such as a JPEG of a JPEG, has
 other units, so a finding that is not equal says so (`Finding.note`), and how many units are equal.
@@ -17,20 +18,22 @@ citing document is not at the origin; an origin beyond the end does not exist.
 from __future__ import annotations
 
 import math
+import re
 from fractions import Fraction
 from typing import NamedTuple
 
 import msgspec
 
-from perdure.errors import OverBudget, PartNotSupported, PartOutOfRange
+from perdure.errors import OverBudget, PartNotFound, PartNotSupported, PartOutOfRange
 from perdure.errors.limits import ComparisonTooLong
 from perdure.errors.root import count_things
+from perdure.extractors.image.rectangle import FRAMES
 from perdure.extractors.port import Part, Source, iterate_body
 from perdure.extractors.sound.heads import read_head
 from perdure.model.verdicts import Comparison, Verdict
 from perdure.parts import ByteRange, Crop, Instant, Interval, Media, Rect, Selector, Units
 from perdure.parts.selectors import Area, Time
-from perdure.policy.quotations.units import compare_units, find_rectangle, find_run
+from perdure.policy.quotations.units import add_alpha, compare_units, find_rectangle, find_run
 from perdure.reading.citations.origins import Medium, Origin, require_place
 from perdure.reading.citations.sides import (
     NOTHING,
@@ -46,21 +49,47 @@ _LONGEST = 64 << 20  # bytes that are compared in memory
 _ALL_SOUND = Media(time=Time(Fraction(0), None))
 _MILLISECONDS = 1000
 _PICTURES = frozenset(("video", "1"))  # tracks
+_SOUND = ("audio",)  # tracks
+_WITH_ALPHA = {
+    "gray8": ("graya8", 1),
+    "rgb8": ("rgba8", 1),
+    "gray16le": ("graya16le", 2),
+    "rgb16le": ("rgba16le", 2),
+}
+"""Forms of pixels, each with that of the same pixels with an alpha channel, and its bytes."""
+_WHOLE_FRAME = re.compile(r"rect=\(0,0\),\(([0-9]+),([0-9]+)\)(?:,([0-9]+))?")
+_MOST_FRAMES = 16  # other frames of an image that are searched
 _DIGEST = 64  # bytes of the digest of a frame
 _ELSEWHERE = Comparison(verdict=Verdict.ELSEWHERE, likeness=Verdict.VERBATIM)
 
 
-def compare_media(parts: PartExtraction, citing: Side, origin: Origin, cited: Side) -> Finding:
-    """Compare a cited part with the same extent of the citing document at an origin.
+def find_shown(parts: PartExtraction, side: Side, medium: Medium) -> Medium:
+    """Return the medium of a cited part of a document of a medium: sound for such a track of a
+    film. Raises PartNotFound, PartOutOfRange or SideUnreadable."""
+    if (
+        medium is not Medium.FILM
+        or not isinstance(side.selector, Media)
+        or not side.selector.tracks
+    ):
+        return medium
+    with blame(side.identifier):
+        kind = parts.outline_part(side.source, side.selector).media_type
+    return Medium.SOUND if kind.startswith("audio/") else medium
+
+
+def compare_media(
+    parts: PartExtraction, citing: Side, origin: Origin, cited: Side, medium: Medium
+) -> Finding:
+    """Compare a cited part of a medium with the same extent of the citing document at an origin.
 
     Raises PartOutOfRange if there is no such origin, PartNotFound if there is no such part, and
     SideUnreadable.
     """
+    if medium is Medium.SOUND:
+        return _compare_sound(parts, citing, origin, cited)
     match origin.medium:
         case Medium.IMAGE:
             return _compare_pictures(parts, citing, origin, cited)
-        case Medium.SOUND:
-            return _compare_sound(parts, citing, origin, cited)
         case Medium.FILM:
             return _compare_film(parts, citing, origin, cited)
     return _compare_bytes(parts, citing, origin, cited)
@@ -86,6 +115,7 @@ def _compare_pictures(parts: PartExtraction, citing: Side, origin: Origin, cited
     with blame(cited.identifier):
         rect = _find_cited_rectangle(parts, cited)
         theirs = _digest_part(parts, cited.source, rect)
+        note = _note_frames(parts, cited)
     left, top = origin.number, origin.top
     width, height = rect.right - rect.left, rect.bottom - rect.top
     here = Rect(left, top, left + width, top + height, origin.frame)
@@ -99,8 +129,16 @@ def _compare_pictures(parts: PartExtraction, citing: Side, origin: Origin, cited
             is_equal = False
     if is_equal:
         same = Comparison(verdict=Verdict.VERBATIM, stop=width * height)
-        return Finding(comparison=same, unit="pixel", part=here, extent=width * height)
-    return _find_pixels(parts, citing, here, cited, rect, origin)
+        return Finding(comparison=same, unit="pixel", part=here, extent=width * height, note=note)
+    found = _find_pixels(parts, citing, here, cited, rect, origin)
+    return msgspec.structs.replace(found, note=found.note or note)
+
+
+def _note_frames(parts: PartExtraction, cited: Side) -> str:
+    """Return what it means that a complete image with several frames is cited."""
+    count = 1 if cited.selector is not None else _count_frames(parts, cited.source)
+    frames = count_things(count, "frame")
+    return "" if count == 1 else f"only the first of the {frames} of the cited image counts"
 
 
 def _find_cited_rectangle(parts: PartExtraction, cited: Side) -> Rect:
@@ -124,28 +162,78 @@ def _find_pixels(
     width, height = rect.right - rect.left, rect.bottom - rect.top
     try:
         theirs = _read_units(parts, cited.source, rect)
-        frame = _find_frame(parts, citing.source, here.frame)
-        ours = _read_units(parts, citing.source, frame)
+        ours = _read_frame(parts, citing.source, here.frame)
     except OverBudget:  # too large to be searched
         return Finding(comparison=msgspec.structs.replace(NOTHING, is_complete=False), unit="pixel")
-    size = len(theirs.data) // (width * height)
-    modes = (theirs.form.partition(" ")[0], ours.form.partition(" ")[0])
-    if modes[0] != modes[1]:  # other colours or depth
-        return Finding(comparison=NOTHING, unit="pixel", note=note_forms("pixel", *modes))
-    corner = find_rectangle(ours.data, frame.right, theirs.data, width, size)
-    if corner is not None:
-        left, top = corner
-        there = Rect(left, top, left + width, top + height, here.frame)
-        moved, extent = origin.spell_moved(left, top), width * height
-        return Finding(comparison=_ELSEWHERE, unit="pixel", part=there, extent=extent, moved=moved)
-    if here.right > frame.right or here.bottom > frame.bottom:
-        return Finding(comparison=NOTHING, unit="pixel", note=note_exact("pixel"))
-    row, stride = width * size, frame.right * size
+    ours, theirs = _add_channels(ours, theirs)
+    modes = theirs.form.partition(" ")[0], ours.form.partition(" ")[0]
+    comparison, note = NOTHING, note_forms("pixel", *modes)  # other colours or depth
+    if modes[0] == modes[1]:
+        note = note_exact("pixel")
+        comparison = _compare_pixels(ours, here, theirs, width * height)
+        if comparison.verdict is Verdict.VERBATIM:
+            return Finding(comparison=comparison, unit="pixel", part=here, extent=width * height)
+    for frame in (here.frame, *_list_other_frames(parts, citing.source, here.frame)):
+        try:
+            searched = ours if frame == here.frame else _read_frame(parts, citing.source, frame)
+        except (OverBudget, PartOutOfRange):
+            comparison = msgspec.structs.replace(comparison, is_complete=False)
+            break
+        corner = _find_corner(searched, theirs, width)
+        if corner is not None:
+            left, top = corner
+            there = Rect(left, top, left + width, top + height, frame)
+            moved = str(origin._replace(number=left, top=top, frame=frame))
+            extent = width * height
+            return Finding(
+                comparison=_ELSEWHERE, unit="pixel", part=there, extent=extent, moved=moved
+            )
+    return _describe_altered(comparison, "pixel", here, note)
+
+
+def _compare_pixels(ours: _Units, here: Rect, theirs: _Units, count: int) -> Comparison:
+    """Compare a cited rectangle with the pixels of a frame at its place."""
+    size = len(theirs.data) // count
+    across, down = _read_size(ours)
+    if here.right > across or here.bottom > down:
+        return NOTHING
+    row, stride = (here.right - here.left) * size, across * size
     first = here.top * stride + here.left * size
     data = b"".join(
-        ours.data[at : at + row] for at in range(first, first + height * stride, stride)
+        ours.data[at : at + row]
+        for at in range(first, first + (here.bottom - here.top) * stride, stride)
     )
-    return _describe_altered(compare_units(data, theirs.data, size), "pixel", here)
+    return compare_units(data, theirs.data, size)
+
+
+def _find_corner(frame: _Units, cited: _Units, width: int) -> tuple[int, int] | None:
+    """Return the corner of a cited rectangle in a frame, or None."""
+    ours, theirs = _add_channels(frame, cited)
+    across, down = _read_size(ours)
+    if ours.form.partition(" ")[0] != theirs.form.partition(" ")[0]:
+        return None
+    return find_rectangle(ours.data, across, theirs.data, width, len(ours.data) // (across * down))
+
+
+def _add_channels(one: _Units, other: _Units) -> tuple[_Units, _Units]:
+    """Give the pixels that have no alpha channel an opaque one, if the other ones have it."""
+    return _add_channel(one, other), _add_channel(other, one)
+
+
+def _add_channel(units: _Units, other: _Units) -> _Units:
+    mode, _, size = units.form.partition(" ")
+    wanted = _WITH_ALPHA.get(mode)
+    if wanted is None or wanted[0] != other.form.partition(" ")[0]:
+        return units
+    across, down = _read_size(units)
+    with_alpha = add_alpha(units.data, len(units.data) // (across * down), wanted[1])
+    return _Units(f"{wanted[0]} {size}", with_alpha)
+
+
+def _read_size(units: _Units) -> tuple[int, int]:
+    """Return the width and the height of pixels."""
+    across, _, down = units.form.rpartition(" ")[2].partition("x")
+    return int(across), int(down)
 
 
 class _Scene(NamedTuple):
@@ -271,20 +359,36 @@ def _cut_units(
     return part, _Units(part.decoded.form, b"".join(iterate_body(part.body, source)))
 
 
-def _find_frame(parts: PartExtraction, source: Source, frame: int) -> Rect:
+def _read_frame(parts: PartExtraction, source: Source, frame: int) -> _Units:
+    """Read all pixels of a frame of an image."""
+    return _read_units(parts, source, _find_rectangle(parts, source, frame))
+
+
+def _list_other_frames(parts: PartExtraction, source: Source, frame: int) -> list[int]:
+    """Return the frames of an image but one, as many as are searched."""
+    others = [one for one in range(_count_frames(parts, source)) if one != frame]
+    return others[:_MOST_FRAMES]
+
+
+def _count_frames(parts: PartExtraction, source: Source) -> int:
+    extents = parts.list_extents(source)
+    counted = (one.size for one in extents if one.what == FRAMES and one.size is not None)
+    return next(counted, 1)
+
+
+def _find_rectangle(parts: PartExtraction, source: Source, frame: int = 0) -> Rect:
     """Return all pixels of a frame of an image."""
-    whole = _find_rectangle(parts, source)
-    return msgspec.structs.replace(whole, frame=frame)
-
-
-def _find_rectangle(parts: PartExtraction, source: Source) -> Rect:
-    """Return all pixels of the first frame of an image."""
+    found: Rect | None = None
     for extent in parts.list_extents(source):
-        if extent.syntax.startswith("rect=(0,0),"):
-            corner = extent.syntax.removeprefix("rect=(0,0),(").partition(")")[0]
-            right, bottom = map(int, corner.split(","))
-            return Rect(0, 0, right, bottom)
-    raise PartNotSupported(media_type=source.media_type, selector="rect")
+        match = _WHOLE_FRAME.fullmatch(extent.syntax)
+        if match is None or extent.what == FRAMES:
+            continue
+        right, bottom, number = (int(one or 0) for one in match.groups())
+        if found is None or number == frame:
+            found = Rect(0, 0, right, bottom, frame)
+    if found is None:
+        raise PartNotSupported(media_type=source.media_type, selector="rect")
+    return found
 
 
 # sound: the same samples
@@ -303,18 +407,25 @@ def _compare_sound(parts: PartExtraction, citing: Side, origin: Origin, cited: S
         theirs = _read_samples(parts, cited.source, cited.selector or _ALL_SOUND)
     count = len(theirs.data) // theirs.block
     start = Fraction(origin.number)
-    here = Interval(start, start + Fraction(count, theirs.rate))
+    time = Time(start, start + Fraction(count, theirs.rate))
+    tracks = _SOUND if origin.medium is Medium.FILM else ()
+    here = _name_sound(time, tracks)
     with blame(citing.identifier):
         require_place(parts, citing.source, origin, Instant(start))
-        rest = Media(time=Time(start, here.end))  # clipped at the end of the sound
-        ours = _read_samples(parts, citing.source, rest)
+        rest = Media(time=time, tracks=tracks)  # clipped at the end of the sound
+        try:
+            ours = _read_samples(parts, citing.source, rest)
+        except (PartNotFound, PartOutOfRange):
+            if not tracks:
+                raise
+            return Finding(comparison=NOTHING, unit="sample")  # a film without sound there
     if ours.form != theirs.form:
         note = note_forms("sample", _describe_samples(theirs), _describe_samples(ours))
         return Finding(comparison=NOTHING, unit="sample", note=note)
     comparison = compare_units(ours.data, theirs.data, theirs.block)
     if comparison.verdict is not Verdict.VERBATIM:
         with blame(citing.identifier):
-            elsewhere = _find_samples(parts, citing.source, theirs)
+            elsewhere = _find_samples(parts, citing.source, theirs, tracks)
         if elsewhere is not None:
             return elsewhere
     if comparison.verdict is Verdict.ALTERED and len(ours.data) < len(theirs.data):
@@ -324,10 +435,19 @@ def _compare_sound(parts: PartExtraction, citing: Side, origin: Origin, cited: S
     return _describe_altered(comparison, "sample", here)
 
 
-def _find_samples(parts: PartExtraction, source: Source, cited: _Samples) -> Finding | None:
+def _name_sound(time: Time, tracks: tuple[str, ...]) -> Selector:
+    """Return the part of a time, of a film that of its sound."""
+    if tracks or time.start is None or time.end is None:
+        return Media(time=time, tracks=tracks)
+    return Interval(time.start, time.end)
+
+
+def _find_samples(
+    parts: PartExtraction, source: Source, cited: _Samples, tracks: tuple[str, ...]
+) -> Finding | None:
     """Look for cited samples in the whole sound. An origin is a whole second."""
     try:
-        ours = _read_samples(parts, source, _ALL_SOUND)
+        ours = _read_samples(parts, source, Media(time=_ALL_SOUND.time, tracks=tracks))
     except OverBudget:  # too long to be searched
         return None
     at = find_run(ours.data, cited.data, cited.block)
@@ -339,7 +459,7 @@ def _find_samples(parts: PartExtraction, source: Source, cited: _Samples) -> Fin
     return Finding(
         comparison=_ELSEWHERE,
         unit="sample",
-        part=Interval(start, end) if is_spelled else None,
+        part=_name_sound(Time(start, end), tracks) if is_spelled else None,
         extent=count,
         moved=str(start) if start.denominator == 1 else None,
     )
