@@ -135,6 +135,48 @@ def test_text_and_parts_count_as_references(open_desk: Desk, elsewhere: str) -> 
     assert report.state == "waiting"
 
 
+@pytest.mark.parametrize(
+    ("status", "body", "state"),
+    [
+        (200, "see {}", "accepted"),
+        (503, "", "accepted"),
+        (302, "http://10.1.2.3/", "accepted"),
+        (200, "nothing", None),
+        (404, "", None),
+        (410, "", None),
+    ],
+)
+def test_an_accepted_report_is_not_changed_by_who_reports_it_again(
+    open_desk: Desk, elsewhere: str, status: int, body: str, state: str | None
+) -> None:
+    """ "If the receiver received a Webmention in the past with the same source and target": it is
+    updated, and deleted if "source returned HTTP 410 Gone" or "removed the link" (3.2.4)."""
+    source = f"{elsewhere}/a"
+    PAGES["/a"] = (200, "text/plain", f"see {NAME}")
+    assert run(open_desk, source) is not None
+    PAGES["/a"] = (status, "text/plain", body.format(NAME))
+    with closing(ReceivedCitations(open_desk.registry)) as received:
+        (report,) = received.list_reports()
+        received.decide_report(report.number, "accepted")
+        for _ in range(2):
+            assert not receive_webmention(open_desk.registry, received, source, f"{BASE}/{NAME}")
+            assert list_shown(open_desk) == [source]
+        asyncio.run(check_queue(open_desk.registry, received))
+        found = [one.state for one in received.list_reports()]
+    assert found == ([] if state is None else [state])
+    assert list_shown(open_desk) == [source] * len(found)
+
+
+def test_a_webmention_does_not_change_reports_of_others(open_desk: Desk, elsewhere: str) -> None:
+    source = f"{elsewhere}/a"
+    report = CitationReported(source=source, target=NAME, kind="scholix", state="accepted")
+    with closing(ReceivedCitations(open_desk.registry)) as received:
+        received.add_report(report, parse(NAME))
+        receive_webmention(open_desk.registry, received, source, f"{BASE}/{NAME}")
+        assert asyncio.run(check_queue(open_desk.registry, received)) == []
+        assert [one.state for one in received.list_reports()] == ["accepted"]
+
+
 def test_a_page_that_is_gone_is_deleted_when_reported_again(
     open_desk: Desk, elsewhere: str
 ) -> None:

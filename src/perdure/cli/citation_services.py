@@ -101,7 +101,7 @@ def fetch_queued() -> None:
 @citation_services.command("received", cls=PerdureCommand)
 @click.option(
     "--state",
-    type=click.Choice(["queued", "waiting", "accepted", "refused"]),
+    type=click.Choice(["queued", "waiting", "accepted", "requeued", "refused"]),
     help="Only reports in this state. Default: all.",
 )
 def list_received(state: str | None) -> None:

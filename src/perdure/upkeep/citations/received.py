@@ -3,13 +3,15 @@
 How it works: `received.sqlite` has a row for each report: the citing address, the cited name, who
 reported it, and its state. A Webmention is `queued` until its page was fetched by the rules of safe
 fetching (`perdure.fetching`) and refers to the cited name; then it is `waiting`, like a report in a
-file of Scholix or of DataCite's events. The operator accepts or deletes reports. A page that is
-gone later, or no longer refers to the name, is deleted when the sender reports it again
-(Webmention section 3.2.4).
+file of Scholix or of DataCite's events. The operator accepts or deletes reports. If an accepted
+Webmention is reported again, it is `requeued`: it is listed as before until its page was fetched
+again, and its report is deleted if the page is gone or no longer refers to the name (Webmention
+section 3.2.4).
 
 What must stay true: a report is never an assertion or a change, and says nothing about documents
-held here. The queue is bounded, and so is the number of reports of one host. What is deleted is
-overwritten.
+held here. Reporting again changes an accepted report only if its page says so, and no report of
+another service. The queue is bounded, and so is the number of reports of one host. What is deleted
+is overwritten.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ MOST_WAITING = 10_000
 """Reports that are neither accepted nor refused."""
 MOST_OF_HOST = 500
 """Such reports whose citing address is at one host."""
+_ACCEPTED = ("accepted", "requeued")
 _BUSY_MS = 10_000
 _LONGEST = 2048  # characters of an address
 _LONGEST_TITLE = 300
@@ -97,11 +100,12 @@ class ReceivedCitations:
         source = report.source[:_LONGEST]
         host = _read_host(source)
         with begin_immediately(self._connection):
-            query = "SELECT id, state FROM report WHERE source = ? AND target = ?"
+            query = "SELECT id, state, kind FROM report WHERE source = ? AND target = ?"
             known = self._connection.execute(query, (source, str(target))).fetchone()
             if known is not None:
-                if report.state == "queued":
-                    self._set_state(int(str(known[0])), "queued")
+                if report.state == "queued" and known[2] == report.kind:
+                    state = "requeued" if known[1] in _ACCEPTED else "queued"
+                    self._set_state(int(str(known[0])), state)
                 return False
             self._check_room(host)
             self._connection.execute(
@@ -144,12 +148,18 @@ class ReceivedCitations:
         values = [after] if state is None else [after, state]
         return list(self._read_rows(f"{condition} ORDER BY id LIMIT ?", [*values, limit]))
 
+    def list_queue(self, limit: int) -> list[CitationReported]:
+        """Return reports whose pages must be fetched, in the order of their numbers."""
+        condition = "state IN ('queued', 'requeued') ORDER BY id LIMIT ?"
+        return list(self._read_rows(condition, [limit]))
+
     def list_accepted(self, keys: Iterable[str], limit: int = 100) -> list[CitationReported]:
         """Return the newest accepted reports about the records with these keys."""
         found: list[CitationReported] = []
         for key in keys:
-            condition = "target_key = ? AND state = 'accepted' ORDER BY id DESC LIMIT ?"
-            found += self._read_rows(condition, [key, limit])
+            for state in _ACCEPTED:
+                condition = "target_key = ? AND state = ? ORDER BY id DESC LIMIT ?"
+                found += self._read_rows(condition, [key, state, limit])
         return sorted(found, key=lambda one: -one.number)[:limit]
 
     def decide_report(self, number: int, state: str, problem: str = "", title: str = "") -> None:

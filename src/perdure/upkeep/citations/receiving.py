@@ -129,7 +129,7 @@ async def check_queue(
     """Fetch the pages of queued Webmentions. Return each report with its new state."""
     fetcher = fetcher or make_fetcher(registry)
     checked = []
-    for report in received.list_reports("queued", limit=_MOST_AT_ONCE):
+    for report in received.list_queue(limit=_MOST_AT_ONCE):
         state, problem, title = await _check_report(registry, fetcher, report)
         if state == "deleted":
             received.delete_report(report.number)
@@ -153,27 +153,34 @@ def make_fetcher(registry: Registry, limits: Limits | None = None) -> Fetcher:
 async def _check_report(
     registry: Registry, fetcher: Fetcher, report: CitationReported
 ) -> tuple[str, str, str]:
-    """Return the state of a report after its page was fetched, the problem, and the title."""
+    """Return the state of a report after its page was fetched, the problem, and the title.
+
+    An accepted report stays so unless its page was fetched and is gone, or says something else.
+    """
+    is_accepted = report.state == "requeued"
+    failed = "accepted" if is_accepted else "refused"
     target = find_target(registry, report.target)
     if target is None:
-        return "refused", "its target is not a name that is resolved here", ""
+        return failed, "its target is not a name that is resolved here", ""
     accept = (("Accept", "text/html, application/xhtml+xml, text/plain;q=0.5"),)
     try:
         chain = await fetcher.follow_redirects(report.source, headers=accept)
     except (InvalidRequest, Unreachable) as error:
-        return "refused", error.problem(), ""
+        return failed, error.problem(), ""
     last = chain[-1]
     if last.status in _GONE:
         return "deleted", "", ""
     if last.status not in _OK:
-        return "refused", f"its source answered {last.status}", ""
+        return failed, f"its source answered {last.status}", ""
     try:
         data = fetcher.decode_content(last)
     except ValueError as error:
-        return "refused", f"its source cannot be read: {error}", ""
+        return failed, f"its source cannot be read: {error}", ""
     if not _refers_to(data, last, target, _list_bases(registry)):
-        return "refused", "its source does not refer to its target", ""
-    return "waiting", "", _read_title(data)
+        state = "deleted" if is_accepted and not last.truncated else failed
+        far = ", as far as it was read" if last.truncated else ""
+        return state, f"its source does not refer to its target{far}", ""
+    return "accepted" if is_accepted else "waiting", "", _read_title(data)
 
 
 def _refers_to(data: bytes, exchange: Exchange, target: Identifier, bases: tuple[str, ...]) -> bool:
