@@ -19,7 +19,8 @@ from tests.server.both_ways import BothWays
 from tests.server.native_client import make_request
 
 from perdure.ids import parse
-from perdure.model.records import Record
+from perdure.model.commands import Assign
+from perdure.model.records import Record, Value
 from perdure.model.references import DELEGATION
 from perdure.policy.naming import identify_record
 from perdure.server.fast.path import FastPath
@@ -231,3 +232,53 @@ def find_collections(desk: Desk) -> list[str]:
         for key, one in rows
         if isinstance(one, Record) and find_collection(one)
     ]
+
+
+NAMESPACE = """<namespace><template delimiter="@"><foreach>
+  <if value="type" test="equals" expression="URL"><value data="${data}?part=${extension}" /></if>
+</foreach></template></namespace>"""
+
+
+@pytest.mark.parametrize("mark", ["@", "%23", "?part="])
+def test_a_part_without_a_template_reads_no_more_than_an_unknown_name(
+    mark: str, ways: BothWays
+) -> None:
+    """ "An unknown name 2, and one more for each delimiter at which it could be unfolded".
+
+    The third is the prefix, whose templates count: it is read again only after a change, and once
+    for all locations.
+    """
+    whole = f"hdl:1839/whole-{ord(mark[0])}"
+    ways.desk.bind(whole, "https://one.example/", register=True)
+    with counting(ways.desk) as read:
+        ways.begin_fast_path()
+        for part in "abc":
+            leave_to_plain_way(ways, f"/hdl:1839/missing{mark}{part}", b"404")
+        unknown = len(read)
+        assert unknown <= 2 * 3, read
+        for part in "abc":
+            leave_to_plain_way(ways, f"/{whole}{mark}{part}", b"501")
+    assert len(read) - unknown <= 2 * 3 + 1, read
+    ways.desk.bind(whole, "https://two.example/")
+    with counting(ways.desk) as read:
+        leave_to_plain_way(ways, f"/{whole}{mark}d")
+    assert len(read) == len(set(read)) <= 3, read
+
+
+def leave_to_plain_way(ways: BothWays, target: str, status: bytes = b"") -> None:
+    assert ways.ask_fast(target) is None
+    assert ways.ask_plainly(target).startswith(b"HTTP/1.1 " + status)
+
+
+def test_a_template_of_a_prefix_counts_at_once(ways: BothWays) -> None:
+    """fast/path: "no answer is older than the last change that was acknowledged"."""
+    ways.desk.bind("hdl:77/whole", "https://one.example/", register=True)
+    assert ways.ask_fast("/hdl:77/whole@a") is None
+    assert ways.ask_plainly("/hdl:77/whole@a").startswith(b"HTTP/1.1 501 ")
+    assert ways.ask_fast("/hdl:77/whole@a") is None  # the prefix is known now
+    made = (Value(index=5, type="HS_NAMESPACE", data=NAMESPACE),)
+    command = Assign(identifier=parse("hdl:0.NA/77"), values=made)
+    ways.desk.registry.door.execute_command(command)
+    for _ in range(2):
+        answer = ways.ask_fast("/hdl:77/whole@a") or ways.ask_plainly("/hdl:77/whole@a")
+        assert b"location: https://one.example/?part=a\r\n" in answer

@@ -32,12 +32,18 @@ class BothWays:
         self.generation = Generation(root)
         cold = ColdReads(registry.records, registry.reading)
         left = LeftRecords(self.generation.counts)
-        self.fast = FastPath(registry, self.generation, cold=cold, left=left)
+        self._left = left
+        self._cold = cold
+        self.begin_fast_path()
         bearers = Bearers(registry.records, self.generation)
         service = Service(registry, bearers, Metrics(), left=left)
         self._application = Application(service, cold, TasklessWrites(service, cold))
-        self._cold = cold
         self._runner = asyncio.Runner()
+
+    def begin_fast_path(self) -> None:
+        """Make the fast path anew, as in a worker that has answered nothing yet."""
+        registry = self.desk.registry
+        self.fast = FastPath(registry, self.generation, cold=self._cold, left=self._left)
 
     def close(self) -> None:
         self._runner.close()

@@ -15,8 +15,9 @@ key.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from copy import copy
 from functools import lru_cache
 from urllib.parse import unquote
 
@@ -126,6 +127,19 @@ class Unfolding:
         self._record = record
         self._general = tuple(map(templates.read_template, general))
         self._find_general = lru_cache(maxsize=64)(self._list_general)
+
+    def keep_read(self, known: Mapping[str, Record | None]) -> Unfolding:
+        """The same for one request, which reads no record twice. `known` was read already."""
+        read = dict(known)
+
+        def find_record(key: str) -> Record | None:
+            if key not in read:
+                read[key] = self._record(key)
+            return read[key]
+
+        made = copy(self)
+        made._record = find_record
+        return made
 
     def locate_part(
         self, whole: Identifier, record: Record, delimiter: str, part: str, location: str

@@ -138,7 +138,9 @@ class ReadDoor:
                 resolved = self._guard_answer(resolved, query.reader)
         if (query.indexes or query.types) and find_home_prefix(resolved.whole):
             resolved = _choose_values(resolved, query)
-        return resolved if resolved.inside is None else replace(resolved, unfolding=self._unfolding)
+        if resolved.inside is None:
+            return resolved
+        return replace(resolved, unfolding=self._unfolding.keep_read(known))
 
     def fetch_only(self, name: Identifier, record: Record, reader: Reader) -> Fetch | None:
         """Return the step of `resolve` for a resource that has one document and nothing else.

@@ -48,6 +48,7 @@ from perdure.server.fast.away import AwayLeads
 from perdure.server.fast.lead_frames import make_onward_frame, make_part_frame
 from perdure.server.fast.lead_kinds import PDI, Lead, ProxiedLead
 from perdure.server.fast.lookups import TurnLookUp
+from perdure.server.fast.prefixes import PrefixRecords
 from perdure.server.fast.proxied import ReadyDocuments
 from perdure.settings import Settings
 from perdure.storage.ports import CountPair
@@ -79,7 +80,8 @@ class Leads:
         self._counts = counts
         self._seen = -1
         """The count of changes when the state of `lookups` was last found to be current."""
-        self._unfolding = Unfolding(self._find_record, settings.templates)
+        self._prefixes = PrefixRecords(lookups)
+        self._unfolding = Unfolding(self._prefixes.find_record, settings.templates)
         self._fresh = settings.fresh_seconds
         self._base_url = settings.base_url
         self._vary = write_choice_fields(settings.region_header)
@@ -217,11 +219,13 @@ class Leads:
             return None
         stored_text = self._lookups.find_record(plain.whole.key)
         holder = None if stored_text is None else self._find_holder(stored_text, day)
+        self._prefixes.forget_last()
         place = None if holder is None else self._place_part(path, holder, delimiter, part)
         if holder is None or place is None:
             whole = None if stored_text is None else stored.decode_stored(stored_text)
             self._left.leave_record(plain.key, None, changes)
             self._left.leave_record(plain.whole.key, whole, changes)
+            self._prefixes.leave_last(self._left, changes)
             return None
         return self._lead_away(place, holder[2], append_part(path, part), path, changes)
 
