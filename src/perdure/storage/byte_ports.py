@@ -17,9 +17,10 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from perdure.errors import Corrupt
+from perdure.errors import Corrupt, Unavailable
 from perdure.model.commands import Content
 from perdure.model.records import Correction, Representation, Tombstone
+from perdure.storage.store_findings import StoreFinding
 
 INCOMING = "incoming"
 """The directory of a registry for bytes on their way in, and for what is being built. It is on the
@@ -30,6 +31,26 @@ CHUNK = 256 * 1024
 
 class FlushFailed(OSError):
     """A flush to the disk failed; the data written before it may be lost without a trace."""
+
+
+class BytesRefused(OSError):
+    """The store takes no bytes now, and nothing of the batch counts: take it back and go on."""
+
+    def __init__(self, failure: Unavailable) -> None:
+        super().__init__(str(failure))
+        self.failure = failure
+        """The error for the clients."""
+
+
+class FetchNeeded(Exception):
+    """A document must be fetched from a server first, and an event loop must not wait for that.
+
+    Call `find_local` in a thread, then do again what needed it.
+    """
+
+    def __init__(self, held: Representation) -> None:
+        super().__init__(held.sha512)
+        self.held = held
 
 
 class LocalFile(Protocol):
@@ -121,7 +142,7 @@ class BytesWriter(Protocol):
     A registry consists of numbered segments, which only grow. What is written between `begin_batch`
     and `note_commit` becomes durable with `flush`, and `rewind_batch` takes it back. Methods raise
     OSError if the bytes cannot be written (then rewind and go on), and FlushFailed if they may be
-    lost (then stop).
+    lost (then stop). BytesRefused is an OSError that passes without a repair here.
     """
 
     def begin_batch(self, now: str) -> None:
@@ -170,8 +191,19 @@ class BytesWriter(Protocol):
 class Bytes(Protocol):
     """The bytes of one registry. Safe to use from several threads.
 
-    Methods raise Corrupt if bytes are missing, and never return fewer bytes than promised.
+    Methods raise Corrupt if bytes are missing, and never return fewer bytes than promised. They
+    raise Unavailable if a server that has them does not answer.
     """
+
+    @property
+    def is_shared(self) -> bool:
+        """True if all directories that have the registry reach the same bytes."""
+
+    def examine(self) -> list[StoreFinding]:
+        """Examine the server on which the bytes depend, if there is one.
+
+        It may write there to try it, and removes that again.
+        """
 
     def create(self) -> None:
         """Prepare the registry directory, unless that was done before."""
@@ -191,7 +223,8 @@ class Bytes(Protocol):
     def find_local(self, held: Representation) -> tuple[LocalFile, int]:
         """A file that contains the bytes of a representation, and the offset of the first byte.
 
-        The file may be shorter than promised; the reader checks that.
+        The file may be shorter than promised; the reader checks that. Raises FetchNeeded in the
+        thread of an event loop if that would have to wait for a server.
         """
 
     def list_numbers(self) -> list[int]:

@@ -18,7 +18,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
-from perdure.errors import Corrupt, StorageFailed
+from perdure.errors import Corrupt, StorageFailed, Unavailable
 from perdure.errors.processes import DatabaseBusy
 from perdure.errors.root import quote
 from perdure.errors.unavailable import WritingNotAllowed
@@ -26,7 +26,7 @@ from perdure.model.changes import ChainHead, Change, ChangeMark, Deed, Epoch, Li
 from perdure.model.reading_rules import ReadingRule
 from perdure.model.records import Record, Token
 from perdure.model.stored import ShortLine
-from perdure.storage.byte_ports import Bytes
+from perdure.storage.byte_ports import Bytes, BytesRefused
 from perdure.storage.store_findings import StoreFinding
 
 SERIALS_END = 10**18
@@ -86,6 +86,8 @@ def storage_errors(what: str) -> Iterator[None]:
     """
     try:
         yield
+    except BytesRefused as error:
+        raise error.failure from error
     except OSError as error:
         kind = WritingNotAllowed if error.errno in _NOT_ALLOWED else StorageFailed
         raise kind(what=what, reason=_describe_fault(error)) from error
@@ -93,8 +95,10 @@ def storage_errors(what: str) -> Iterator[None]:
         raise explain_failure(what, error) from error
 
 
-def explain_failure(what: str, error: Exception) -> StorageFailed | DatabaseBusy:
+def explain_failure(what: str, error: Exception) -> Unavailable:
     """Return the error that says why something is not stored."""
+    if isinstance(error, BytesRefused):
+        return error.failure
     if isinstance(error, JournalBusy):
         return DatabaseBusy(what=what, fault=str(error))
     return StorageFailed(what=what, reason=str(error))

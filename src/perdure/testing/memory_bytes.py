@@ -35,6 +35,7 @@ from perdure.storage.byte_ports import (
     list_facts,
 )
 from perdure.storage.spool import HEAD_ROOM
+from perdure.storage.store_findings import StoreFinding
 
 _END = b"\n"
 """After each record, so that an empty one has a length, too."""
@@ -120,6 +121,13 @@ class MemoryBytes:
             return self._segments[number]
         except KeyError:
             raise SegmentMissing(segment=number) from None
+
+    @property
+    def is_shared(self) -> bool:
+        return False
+
+    def examine(self) -> list[StoreFinding]:
+        return []  # there is no server
 
     def create(self) -> None:
         self._root.mkdir(parents=True, exist_ok=True)

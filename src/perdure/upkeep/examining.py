@@ -1,8 +1,8 @@
-"""Examines what a registry depends on: its store, its clock, its disk.
+"""Examines what a registry depends on: its store, its bytes, its clock, its disk.
 
 `perdure verify` checks records and bytes; this checks the machines below them.
 
-What must stay true: nothing is written.
+What must stay true: nothing is written but what a store of bytes tries, and removes again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,12 @@ _LITTLE_FREE = 0.05
 def examine_registry(registry: Registry) -> list[StoreFinding]:
     """Examine what a registry depends on. Raises Unavailable if its store cannot be asked."""
     findings = registry.store.examine(registry.root)
-    return [*findings, _examine_clock(registry, findings), _examine_space(registry)]
+    return [
+        *findings,
+        *registry.bytes.examine(),
+        _examine_clock(registry, findings),
+        _examine_space(registry),
+    ]
 
 
 def _examine_clock(registry: Registry, findings: list[StoreFinding]) -> StoreFinding:

@@ -23,10 +23,9 @@ from typing import TypeGuard
 
 import msgspec
 
-from perdure.errors import Incomplete, InvalidRequest, StorageFailed
+from perdure.errors import Incomplete, InvalidRequest, StorageFailed, Unavailable
 from perdure.errors.conflicts import DayClosed, SerialsUsedUp
 from perdure.errors.naming import SpooledFileIsPath
-from perdure.errors.processes import DatabaseBusy
 from perdure.errors.quotas import SeriesQuotaUsedUp
 from perdure.errors.unavailable import NextWriteBlocked
 from perdure.ids import Identifier, parse
@@ -43,6 +42,7 @@ from perdure.policy.proposals import check_alone
 from perdure.storage.byte_ports import (
     INCOMING,
     Bytes,
+    BytesRefused,
     BytesWriter,
     FlushFailed,
     KeptCorrection,
@@ -175,7 +175,7 @@ class Ledger:
         self._quotas = quotas or {}
         self._handover = load_handover(root)
         self.now = now
-        self.broken: StorageFailed | DatabaseBusy | None = None
+        self.broken: Unavailable | None = None
         self._serials: dict[tuple[str, str], Serials] = {}
         self._named: dict[tuple[str, str], int] = {}  # how many; only of series with a quota
         self._added: dict[str, str] = {}
@@ -236,7 +236,7 @@ class Ledger:
             self._counter.note_revision()
             self._revised = False
 
-    def undo_batch(self, error: Exception) -> StorageFailed | DatabaseBusy | None:
+    def undo_batch(self, error: Exception) -> Unavailable | None:
         """Undo the batch. Return the failure of the storage, or None if it was another error.
 
         If the storage has failed in another way than a full disk, the ledger accepts nothing more
@@ -610,9 +610,11 @@ def _is_of_storage(error: Exception) -> bool:
 
 
 def _may_pass(error: Exception) -> bool:
-    """Return True if the error ends when space is freed or another process finishes."""
+    """Return True if the error ends when space is freed, or another process or a server answers."""
     if isinstance(error, JournalError):
         return error.passes
+    if isinstance(error, BytesRefused):
+        return True
     if isinstance(error, FlushFailed):
         return False
     return isinstance(error, OSError) and error.errno in _NO_SPACE

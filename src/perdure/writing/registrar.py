@@ -22,13 +22,13 @@ from typing import cast
 
 from perdure.errors import (
     PerdureError,
-    StorageFailed,
+    Unavailable,
 )
 from perdure.errors.conflicts import TokenNameTaken
 from perdure.errors.credentials import SignatureReused
 from perdure.errors.delegations import AnsweredElsewhere
 from perdure.errors.naming import UnspeakableValue
-from perdure.errors.processes import CommandFailed, DatabaseBusy
+from perdure.errors.processes import CommandFailed
 from perdure.ids.pdi_key import make_resource_key
 from perdure.model.commands import (
     Adopt,
@@ -216,7 +216,7 @@ class Registrar:
         return [CommandFailed(fault=f"{type(error).__name__}: {error}")]
 
     @property
-    def failure(self) -> StorageFailed | DatabaseBusy | None:
+    def failure(self) -> Unavailable | None:
         """The error for which the registrar refuses all commands, or None."""
         return self._ledger.broken
 

@@ -27,7 +27,9 @@ from perdure.storage.postgresql.connecting import connect, reading_errors
 _FILE = "node"
 _NAME = "INSERT INTO meta VALUES ('keeper', %s), ('keeper host', %s) ON CONFLICT DO NOTHING"
 _KEEPER = "SELECT name, value FROM meta WHERE name IN ('keeper', 'keeper host')"
-_FREE_OF_BYTES = frozenset(("create", "close", "list_directories", "list_numbers", "open_writer"))
+_FREE_OF_BYTES = frozenset(
+    ("create", "close", "examine", "list_directories", "list_numbers", "open_writer")
+)
 """What also a node without the bytes does."""
 
 
@@ -67,6 +69,10 @@ class BytesOfKeeper:
         self._find = find
         self._is_known = False
         self._host: str | None = None
+
+    @property
+    def is_shared(self) -> bool:
+        return False
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         def call_method(*arguments: Any, **named: Any) -> Any:

@@ -51,6 +51,8 @@ class PostgresqlStore:
 
     def guard_bytes(self, root: Path, held: Bytes) -> Bytes:
         """The bytes as this node may use them: only one node keeps those that are in files."""
+        if held.is_shared:
+            return held
         find = partial(find_keeper, self.find_address(root), root)
         return cast("Bytes", BytesOfKeeper(held, find))
 

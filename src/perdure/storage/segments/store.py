@@ -36,6 +36,7 @@ from perdure.storage.byte_ports import (
 from perdure.storage.segments import blanking, copying, directory, mending, ocfl, warc
 from perdure.storage.segments.directory import SegmentFile, SegmentFiles
 from perdure.storage.segments.writer import SegmentWriter
+from perdure.storage.store_findings import StoreFinding
 
 _decode_tombstone = msgspec.json.Decoder(Tombstone).decode
 _decode_correction = msgspec.json.Decoder(KeptCorrection).decode
@@ -48,6 +49,13 @@ class Segments:
         self._root = root
         self._files = SegmentFiles(root)
         self._moving = threading.Lock()
+
+    @property
+    def is_shared(self) -> bool:
+        return False
+
+    def examine(self) -> list[StoreFinding]:
+        return []  # the store of the records examines the disk
 
     def create(self) -> None:
         (self._root / directory.SEGMENTS).mkdir(parents=True, exist_ok=True)
