@@ -85,11 +85,16 @@ def load_store(name: str, points: Iterable[PluginPoint] | None = None) -> Store:
 
 
 def load_bytes(name: str, points: Iterable[PluginPoint] | None = None) -> OpenBytes:
-    """Load the store of bytes with this name: `segments`, or one from another package.
+    """Load the store of bytes with this name or at this address: `segments`, `s3://…`, or another.
 
-    Raises BadSettings if none has this name, or if it cannot be loaded.
+    The value of an entry point whose name begins an address is called with it, and returns what
+    opens the bytes. Raises BadSettings if no store has this name, or if it cannot be loaded.
     """
-    opener: OpenBytes = load_point(_find_entry("bytes", name, points or BYTES))
+    point = _find_entry("bytes", find_store_name(name), points or BYTES)
+    opener: OpenBytes = load_point(point, name, call=True) if "://" in name else load_point(point)
+    if not callable(opener):  # this store has no addresses
+        installed = tuple(sorted({one.name for one in select_points(BYTES)}))
+        raise StoreUnknown(setting="bytes", value=hide_password(name), installed=installed)
     return opener
 
 
@@ -103,10 +108,12 @@ def _find_entry(setting: str, name: str, points: Iterable[PluginPoint] | str) ->
     return chosen
 
 
-def initialise(root: Path, store_name: str = "", /, **authorities: tuple[str, ...]) -> Settings:
+def initialise(
+    root: Path, store_name: str = "", bytes_name: str = "", /, **authorities: tuple[str, ...]
+) -> Settings:
     """Create a registry in a directory, or add authorities to the existing one.
 
-    `store_name` is the setting `store` of a new one.
+    `store_name` and `bytes_name` are the settings `store` and `bytes` of a new one.
 
     Raises BadSettings for an invalid authority, InvalidRequest for a series in which nothing could
     be minted, or StorageFailed if the disk refuses to write.
@@ -116,10 +123,12 @@ def initialise(root: Path, store_name: str = "", /, **authorities: tuple[str, ..
     check_directory(root, *DIRECTORIES)
     is_new = not (root / setting.FILE).exists()
     current = Settings() if is_new else setting.load_settings(root, {})
-    if store_name and store_name != current.store:
-        if not is_new:
-            raise StoreIsFixed(setting="store", value=hide_password(store_name))
-        current = replace(current, store=store_name)
+    chosen = replace(current, store=store_name or current.store, bytes=bytes_name or current.bytes)
+    if not is_new:
+        for name in ("store", "bytes"):
+            if getattr(chosen, name) != getattr(current, name):
+                raise StoreIsFixed(setting=name, value=hide_password(getattr(chosen, name)))
+    current = chosen
     grown = setting.add_authorities(current, **authorities)
     for series in grown.series[len(current.series) :]:
         check_series(series, grown.series)
@@ -136,7 +145,7 @@ def initialise(root: Path, store_name: str = "", /, **authorities: tuple[str, ..
             fence.settle()
         if grown != current or is_new:
             write_durably(root / setting.FILE, setting.write_toml(grown).encode())
-            if hide_password(grown.store) != grown.store:
+            if any(hide_password(one) != one for one in (grown.store, grown.bytes)):
                 (root / setting.FILE).chmod(0o600)
     return grown
 

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from tests.conftest import Clock, Desk
 from tests.storage.postgresql_server import make_address
+from tests.storage.s3_server import make_address as make_object_address
 
 from perdure.registry import Registry
 from perdure.storage.byte_ports import Bytes
@@ -17,6 +18,10 @@ from perdure.storage.postgresql import store as registries
 from perdure.storage.postgresql.addresses import DatabaseAddress, parse_address
 from perdure.storage.postgresql.journal import PostgresqlJournal
 from perdure.storage.segments.directory import find_path
+from perdure.storage.segments.objects import addresses as objects
+from perdure.storage.segments.objects.client import ObjectClient
+from perdure.storage.segments.objects.store import ObjectBytes
+from perdure.storage.segments.objects.workshop import require_layout
 from perdure.storage.segments.store import Segments
 from perdure.storage.sqlite.store import SqliteStore
 from perdure.testing.memory_bytes import MemoryByteStore
@@ -67,7 +72,27 @@ class SegmentStore:
         os.truncate(find_path(root, number), length)
 
 
-BYTE_STORES: list[Callable[[], ByteStore]] = [SegmentStore, MemoryByteStore]
+class ObjectByteStore:
+    """Objects of an S3 server, under a prefix for each directory."""
+
+    def __init__(self) -> None:
+        self._address = objects.parse_address(make_object_address(), {})
+
+    def open_bytes(self, root: Path) -> ObjectBytes:
+        return ObjectBytes(self._address, root, self.find_prefix)
+
+    def find_prefix(self, root: Path) -> str:
+        return f"{self._address.prefix}/{root.name}"
+
+    def shorten_segment(self, root: Path, number: int, length: int) -> None:
+        client = ObjectClient(self._address, self.find_prefix(root))
+        for part in require_layout(client, number).parts:
+            if part.end > length:
+                left = client.read_range(part.key, 0, length - part.start)
+                client.replace_object(part.key, lambda: iter((left,)))  # noqa: B023 - used at once
+
+
+BYTE_STORES: list[Callable[[], ByteStore]] = [SegmentStore, MemoryByteStore, ObjectByteStore]
 
 
 class StoreDesk(Desk):

@@ -48,6 +48,14 @@ _NO_BASE_URL = (
     help="Store of the records of a new registry: sqlite, the address of a PostgreSQL database "
     "(postgresql://USER@HOST/DATABASE), or the name of one from another package.",
 )
+@click.option(
+    "--bytes",
+    "held",
+    metavar="STORE",
+    default="",
+    help="Store of the bytes of a new registry: segments, the address of a bucket of an S3 store "
+    "(s3://BUCKET/PREFIX?endpoint=URL), or the name of one from another package.",
+)
 def init(
     directory: Path | None,
     series: tuple[str, ...],
@@ -55,6 +63,7 @@ def init(
     shoulder: tuple[str, ...],
     handle_prefix: tuple[str, ...],
     store: str,
+    held: str,
 ) -> None:
     """Make a registry in DIRECTORY, or add series and prefixes to an existing one."""
     from perdure.registry import initialise
@@ -63,6 +72,7 @@ def init(
     settings = initialise(
         root,
         store,
+        held,
         series=series,
         naming_authorities=naming_authority,
         shoulders=shoulder,

@@ -10,7 +10,7 @@ caller looks at the class or the code and reads the fields; it never parses the 
     texts (configuring, records), invalid (requests, naming, contents, tokens, locations,
       reading, describing, captures, citing, importing)  correct the text
     lookup, parts (cutting, damage, limits)        look elsewhere
-    unavailable (quotas, servers, processes)       try again
+    unavailable (quotas, servers, processes, object_stores)  try again
     rights (credentials, conflicts)     obtain the right, or resolve the conflict
     stored (limits, corruption, segment_corruption, archive_corruption)
                                     distrust the bytes

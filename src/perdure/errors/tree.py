@@ -84,6 +84,7 @@ AREAS = (
     "records",
     "requests",
     "searching",
+    "object_stores",
     "segment_corruption",
     "servers",
     "signing",

@@ -319,7 +319,9 @@ class Settings:
         "(postgresql://user@host/database), or one from another package",
     )
     bytes: str = _define_setting(
-        "segments", "store of the bytes: segments, or one from another package"
+        "segments",
+        "store of the bytes: segments, the address of a bucket of an S3 store "
+        "(s3://bucket/prefix?endpoint=URL), or one from another package",
     )
     segment_bytes: int = _define_setting(
         256 << 20, "bytes beyond which an open segment is sealed", limit_range(1, 1 << 40)

@@ -1,0 +1,1 @@
+"""Segments as objects of an S3 store: an adapter of `perdure.storage.byte_ports.Bytes`."""
