@@ -148,6 +148,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from concurrent.futures import ThreadPoolExecutor
 from http import HTTPStatus
 
 from perdure.errors import Corrupt, PerdureError
@@ -156,6 +157,7 @@ from perdure.errors.delegations import (
     ResolverContradicted,
     ResolverUnreachable,
 )
+from perdure.errors.object_stores import DocumentsFetched
 from perdure.errors.processes import Stopping
 from perdure.model.delegations import HeldDelegation
 from perdure.server.apis import memento, replay
@@ -180,7 +182,12 @@ from perdure.server.routes.dispatch import (
     asks_for_view,
     find_handler,
 )
+from perdure.storage.byte_ports import FetchNeeded
 
+_FETCHES = 16
+"""Documents that are fetched at once."""
+_MOST_FETCHED = 10_000
+"""Documents of one answer; a larger collection is more than the cache keeps."""
 _ON_CONTENT_ORIGIN = RoutedHandler(replay.serve_content_origin, allow_on_content_origin())
 
 
@@ -193,6 +200,7 @@ class Application:
         self._writes = writes
         self._frame = load_frame(service.settings, service.registry.root)
         self._log = logs.get_log()
+        self._fetching = ThreadPoolExecutor(_FETCHES, thread_name_prefix="perdure-fetch")
 
     async def __call__(self, scope: Scope, receive: Receive, to: Send) -> None:
         start = time.perf_counter()
@@ -240,6 +248,23 @@ class Application:
             )
 
     async def _answer_request(self, request: Request) -> Answer:
+        """Answer a request; documents that a server keeps are fetched meanwhile by threads."""
+        for _ in range(_MOST_FETCHED):
+            try:
+                return await self._try_request(request)
+            except FetchNeeded as needed:
+                try:
+                    await asyncio.get_running_loop().run_in_executor(
+                        self._fetching, self._service.registry.bytes.find_local, needed.held
+                    )
+                except PerdureError as error:
+                    return await self._answer_error(request, error)
+            if request.method not in ("GET", "HEAD"):  # its body cannot be read again
+                break
+        return await self._answer_error(request, DocumentsFetched())
+
+    async def _try_request(self, request: Request) -> Answer:
+        """Raises FetchNeeded."""
         found = find_handler(request.method, request.target, request.raw)
         if replay.is_content_origin(self._service, request) and not asks_for_view(request.target):
             found = _ON_CONTENT_ORIGIN

@@ -19,7 +19,7 @@ from perdure.errors.corruption import RepresentationCutOff
 from perdure.model.records import Representation
 from perdure.server.common.answers import Answer, Fields, FileSpan, write_fields
 from perdure.server.common.conditions import Span
-from perdure.storage.byte_ports import CHUNK, Bytes
+from perdure.storage.byte_ports import CHUNK, Bytes, FetchNeeded
 
 _SHORT = 16 * 1024  # bytes; for more, a second system call costs less than a second copy
 
@@ -56,8 +56,11 @@ async def read_span(source: Bytes, held: Representation, span: Span) -> AsyncIte
     Raises Corrupt if the file ends too early.
     """
     start, stop = span
-    file, offset = source.find_local(held)
     loop = asyncio.get_running_loop()
+    try:
+        file, offset = source.find_local(held)
+    except FetchNeeded:
+        file, offset = await loop.run_in_executor(None, source.find_local, held)
     while start < stop:
         length = min(CHUNK, stop - start)
         piece = read_cached(file.fd, length, offset + start)

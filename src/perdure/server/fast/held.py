@@ -18,7 +18,7 @@ from perdure.server.common.answers import STATUS_LINES, write_fields
 from perdure.server.common.bodies import read_at_once
 from perdure.server.common.conditions import Span, find_last_modified
 from perdure.server.resource.held import describe_bytes, make_span_fields, make_validators
-from perdure.storage.byte_ports import Bytes
+from perdure.storage.byte_ports import Bytes, FetchNeeded
 
 
 class ReadyRepresentation:
@@ -56,7 +56,7 @@ class ReadyRepresentation:
             return head
         try:
             body = read_at_once(source, held, span)
-        except Corrupt:
+        except (Corrupt, FetchNeeded):
             return None
         return None if body is None else head + body
 
