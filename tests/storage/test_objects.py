@@ -8,9 +8,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
+from tests.conftest import sha512
 from tests.storage.faulty_proxy import Fault, FaultyProxy, open_proxy
 from tests.storage.s3_server import KEY, SECRET, make_address, start_server
 from tests.storage.test_bytes_contract import NAME, NOON, TOMORROW, append
@@ -33,8 +36,9 @@ from perdure.errors.object_stores import (
 )
 from perdure.model.commands import make_representation
 from perdure.registry import load_bytes
-from perdure.storage.byte_ports import BytesRefused, BytesWriter
+from perdure.storage.byte_ports import Blanking, BytesRefused, BytesWriter
 from perdure.storage.segments.objects.addresses import parse_address
+from perdure.storage.segments.objects.bucket_settings import ask_settings, sign_request
 from perdure.storage.segments.objects.client import ObjectAbsent, ObjectClient
 from perdure.storage.segments.objects.store import ObjectBytes
 
@@ -156,9 +160,75 @@ def test_a_store_that_ignores_conditions_is_refused(proxy: FaultyProxy, tmp_path
 
 def test_what_an_examination_has_tried_is_gone(held: ObjectBytes, proxy: FaultyProxy) -> None:
     before = len(proxy.requests)
-    assert [one.severity for one in held.examine()] == ["ok", "ok"]
+    assert [one.severity for one in held.examine()] == ["ok", "ok", "note", "note"]
     assert sum(method == "PUT" for method, _ in proxy.requests[before:]) == 2
     assert held._client.list_objects("probes") == {}
+
+
+def test_the_settings_of_a_bucket_are_told() -> None:
+    boto3 = pytest.importorskip("boto3")
+    endpoint = start_server().endpoint
+    client = boto3.client(
+        "s3",
+        endpoint_url=endpoint,
+        region_name="us-east-1",
+        aws_access_key_id=KEY,
+        aws_secret_access_key=SECRET,
+    )
+    client.create_bucket(Bucket="locked", ObjectLockEnabledForBucket=True)
+    rule = {"DefaultRetention": {"Mode": "COMPLIANCE", "Days": 30}}
+    locked = {"ObjectLockEnabled": "Enabled", "Rule": rule}
+    client.put_object_lock_configuration(Bucket="locked", ObjectLockConfiguration=locked)
+    plain = parse_address(make_address(), {})
+    assert ask_settings(plain) == ("", "")
+    found = ask_settings(parse_address(make_address(bucket="locked"), {}))
+    assert found == ("Enabled", "COMPLIANCE, Days: 30")
+    assert ask_settings(plain._replace(bucket="missing")) == (None, None)
+    assert ask_settings(plain._replace(key="")) == (None, None)
+
+
+@pytest.mark.parametrize("session", ["", "a/session=="])
+def test_requests_are_signed_as_another_library_signs_them(session: str) -> None:
+    auth = pytest.importorskip("botocore.auth")
+    request_class = pytest.importorskip("botocore.awsrequest").AWSRequest
+    credentials = pytest.importorskip("botocore.credentials").Credentials
+    address = parse_address("s3://k:s%2Fe@bucket?region=eu-1", {})._replace(session=session)
+    now = datetime(2026, 11, 28, 15, 30, 1, tzinfo=UTC)
+    fields = sign_request(address, "host.example:81", "/bucket", "versioning", now)
+    request = request_class("GET", "http://host.example:81/bucket?versioning=")
+    request.context["timestamp"] = now.strftime("%Y%m%dT%H%M%SZ")
+    signer = auth.S3SigV4Auth(credentials("k", "s/e", session or None), "s3", "eu-1")
+    names = ("host", "x-amz-content-sha256", "x-amz-date", "x-amz-security-token")
+    for name in names:
+        if name in fields:
+            request.headers[name] = fields[name]
+    text = signer.string_to_sign(request, signer.canonical_request(request))
+    assert fields["authorization"].endswith(f"Signature={signer.signature(text, request)}")
+
+
+def test_old_versions_of_erased_bytes_are_told(tmp_path: Path) -> None:
+    """ "Return the segments whose old bytes still exist"."""
+    boto3 = pytest.importorskip("boto3")
+    client = boto3.client(
+        "s3",
+        endpoint_url=start_server().endpoint,
+        region_name="us-east-1",
+        aws_access_key_id=KEY,
+        aws_secret_access_key=SECRET,
+    )
+    client.create_bucket(Bucket="versioned")
+    on = {"Status": "Enabled"}
+    client.put_bucket_versioning(Bucket="versioned", VersioningConfiguration=on)
+    held = ObjectBytes(parse_address(make_address(bucket="versioned"), {}), tmp_path)
+    held.create()
+    with closing(held), closing(open_writer(held)) as writer:
+        writer.begin_batch(NOON)
+        one = append(writer, b"secret")
+        writer.flush()
+        writer.note_commit()
+        left = replace(one, sha512=sha512(bytes(6)))
+        assert held.blank_bytes([Blanking(held=left, spans=((0, 6),))], NOON) == [one.segment]
+        assert held.read_bytes(left) == bytes(6)
 
 
 def test_a_store_that_is_away_is_found(held: ObjectBytes, proxy: FaultyProxy) -> None:

@@ -1,7 +1,7 @@
 """Looks whether an object store keeps the promises on which the bytes of a registry depend.
 
 How it works: two creations of the same object are tried, the second of which must be refused; what
-was written is read, in part and in full, and deleted.
+was written is read, and deleted. The bucket is asked for versioning and object lock.
 
 What must stay true: everything that is written is removed again.
 """
@@ -16,6 +16,7 @@ from perdure.errors.object_stores import (
     ObjectTaken,
 )
 from perdure.storage.segments.objects.addresses import ObjectAddress
+from perdure.storage.segments.objects.bucket_settings import BucketSettings, ask_settings
 from perdure.storage.segments.objects.client import ObjectClient
 from perdure.storage.segments.objects.layout import PROBES
 from perdure.storage.store_findings import StoreFinding
@@ -53,4 +54,25 @@ def examine_bucket(client: ObjectClient, address: ObjectAddress) -> list[StoreFi
     return [
         StoreFinding("object store", "ok", f"{shown} answers"),
         StoreFinding("conditional creation", "ok", "a second creation is refused, twice tried"),
+        *_describe_settings(ask_settings(address)),
     ]
+
+
+def _describe_settings(found: BucketSettings) -> list[StoreFinding]:
+    """Say what the settings of a bucket mean for a registry."""
+    if found.versioning is None:
+        versioning = StoreFinding("versioning", "note", "the bucket does not say")
+    elif found.versioning == "Enabled":
+        seen = "on: an object that is lost can be restored, and erased bytes stay in old versions"
+        versioning = StoreFinding("versioning", "note", seen)
+    else:
+        seen = "off: an object that someone deletes or overwrites is lost"
+        versioning = StoreFinding("versioning", "note", seen)
+    if found.lock is None:
+        lock = StoreFinding("object lock", "note", "the bucket does not say")
+    elif found.lock:
+        seen = f"on, {found.lock}: old versions cannot be deleted before their time, erased or not"
+        lock = StoreFinding("object lock", "note", seen)
+    else:
+        lock = StoreFinding("object lock", "note", "off")
+    return [versioning, lock]
