@@ -72,16 +72,23 @@ def test_the_only_document_of_a_record_is_that_of_the_road(desk: Desk, letter: s
         assert record is not None
         step = door.fetch_only(name, record, PUBLIC_READER)
         assert step in (None, door.resolve(Query(identifier=name)).step)
-        assert door.fetch_only(parse(one), record, PUBLIC_READER) is None or parse(one) == name
-        found.append(step is not None)
-    assert found == [True, False, False, False, False]
+        of_document = door.fetch_only(parse(one), record, PUBLIC_READER)
+        assert of_document in (None, door.resolve(Query(identifier=parse(one))).step)
+        found.append((step is not None, of_document is not None))
+        for near in (f"{name}.html.1", f"{name}.text.2", f"{name}.text.1#char=0,1"):
+            if parse(one).kind == "pdi" and near != one:
+                assert door.fetch_only(parse(near), record, PUBLIC_READER) is None
+    assert found == [(True, True), (False, False), (False, False), (False, False), (False, False)]
+    assert not door.has_exceptions(PUBLIC_READER)
     rule = ReadingRule(about=str(parse(names[1]).resource), access=Access.CLOSED)
     desk.registry.door.execute_command(Restrict(rule=rule))
     name = parse(letter).resource
     record = desk.registry.records.find_record(name.key)
     assert record is not None
-    assert door.fetch_only(name, record, PUBLIC_READER) is None
-    assert door.fetch_only(name, record, LOCAL_READER) is not None
+    for other in (name, parse(letter)):
+        assert door.fetch_only(other, record, PUBLIC_READER) is None
+        assert door.fetch_only(other, record, LOCAL_READER) is not None
+    assert (door.has_exceptions(PUBLIC_READER), door.has_exceptions(LOCAL_READER)) == (True, False)
 
 
 # aliases

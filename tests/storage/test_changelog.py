@@ -12,8 +12,15 @@ from hypothesis import strategies as st
 from tests.conftest import TODAY, Desk, text
 
 from perdure.errors import Corrupt
+from perdure.ids import parse
 from perdure.model.changes import ChangeMark
-from perdure.storage.sqlite.change_rows import ChangeRow, pack_leaf, pack_row, unpack_row
+from perdure.storage.sqlite.change_rows import (
+    ChangeRow,
+    pack_leaf,
+    pack_row,
+    peek_row,
+    unpack_row,
+)
 from perdure.storage.sqlite.opening import FILE
 from perdure.storage.sqlite.records import SqliteRecords
 
@@ -43,7 +50,10 @@ def test_a_row_is_read_as_it_was_written(
     row: ChangeRow, before: tuple[str, str], chain: bytes | None
 ) -> None:
     for one in (row, row._replace(records=1, last=row.first)):
-        assert unpack_row(pack_row(one, before, chain), before) == (one, chain)
+        packed = pack_row(one, before, chain)
+        assert unpack_row(packed, before) == (one, chain)
+        at = None if chain is None and one.at == before[0] else one.at
+        assert peek_row(packed) == (at, one.revision == 1)
 
 
 @given(rows, st.tuples(times, texts), st.data())
@@ -55,6 +65,7 @@ def test_a_row_that_is_cut_off_or_goes_on_is_none(
     for broken in (cut, packed + b"\0"):
         with pytest.raises((ValueError, IndexError)):
             unpack_row(broken, before)
+        assert peek_row(broken) is None
 
 
 @given(rows, st.tuples(times, texts), st.data())
@@ -67,6 +78,7 @@ def test_a_flipped_bit_of_a_row_is_noticed(
     packed[data.draw(st.integers(0, last - 1))] ^= 1 << data.draw(st.integers(0, 7))
     with pytest.raises((ValueError, IndexError)):
         unpack_row(bytes(packed), before)
+    assert peek_row(bytes(packed)) is None
 
 
 hashes = st.binary(min_size=32, max_size=32)
@@ -80,6 +92,7 @@ def test_a_leaf_is_read_as_it_was_written_and_a_flipped_bit_of_it_is_noticed(
     packed = bytearray(pack_leaf(leaf, chain))
     row, before = unpack_row(bytes(packed), ("2026-11-23T12:00:00Z", "a"))
     assert (row.leaf, before, row.at, row.first) == (leaf, chain, "", "")
+    assert peek_row(bytes(packed)) is None
     packed[data.draw(st.integers(0, len(packed) - 1))] ^= 1 << data.draw(st.integers(0, 7))
     with pytest.raises((ValueError, IndexError)):
         unpack_row(bytes(packed), ("", ""))
@@ -154,6 +167,13 @@ def test_a_damaged_row_is_told_with_its_mark(desk: Desk, damage: str) -> None:
         with pytest.raises(Corrupt, match=r"change 1\.(40|33)"):
             reader.list_changes(ChangeMark(1, 10), limit=50)
         assert len(reader.list_changes(ChangeMark(1, 64), limit=50)) == 17
+        sound = [(parse(f"{TODAY}/{number}").key, 1) for number in (10, 70)]
+        changes = [reader.find_change(*one) for one in sound]
+        assert reader.find_moments(sound) == [one and one.moment for one in changes]
+        if "33" not in damage:
+            for number in (39, 41):  # the second one has the same time
+                with pytest.raises(Corrupt, match=r"change 1\.40"):
+                    reader.find_moments([*sound, (parse(f"{TODAY}/{number}").key, 1)])
 
 
 def test_a_minted_document_is_found_by_its_change(desk: Desk) -> None:

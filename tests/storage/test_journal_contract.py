@@ -136,15 +136,35 @@ def test_the_change_that_wrote_a_revision_is_found(journal: Journal, reader: Rec
     journal.revise_record("hdl:1/3", line("https://b.example/", 2), 2, BIND)
     journal.commit_batch()
     _, run, two, revised = reader.list_changes(limit=10)
-    for key, revision, change in (
+    sought = (
         ("hdl:1/1", 1, run),
         ("hdl:1/3", 1, run),
         ("hdl:1/3", 2, revised),
         ("hdl:1/2", 1, two),
         ("hdl:1/2", 2, None),
         ("hdl:1/4", 1, None),
-    ):
+    )
+    for key, revision, change in sought:
         assert reader.find_change(key, revision) == change
+    moments = reader.find_moments([(key, revision) for key, revision, _ in sought])
+    assert moments == [change and (change.mark, change.at) for _, _, change in sought]
+    assert reader.find_moments([]) == []
+
+
+def test_moments_are_those_of_the_changes(journal: Journal, reader: Records) -> None:
+    """Of many changes, in several epochs, with equal and with different times."""
+    times = [f"2026-11-{21 + number // 30:02}T12:00:{number // 7:02}Z" for number in range(100)]
+    for number, at in enumerate(times):
+        if number in (40, 41):
+            journal.begin_epoch("restored", at, "press")
+        journal.begin_batch()
+        journal.add_records([(f"hdl:1/{number}", line())], MINT._replace(at=at))
+        journal.commit_batch()
+    revisions = [(f"hdl:1/{number}", 1) for number in (99, 0, 41, *range(30, 70, 3), 99)]
+    changes = [reader.find_change(*one) for one in revisions]
+    expected = [change and (change.mark, change.at) for change in changes]
+    assert reader.find_moments(revisions) == expected
+    assert [one and one.at for one in changes[:3]] == [times[99], times[0], times[41]]
 
 
 def test_a_run_is_one_change(journal: Journal, reader: Records) -> None:

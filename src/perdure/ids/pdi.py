@@ -46,6 +46,7 @@ from perdure.ids.pdi_key import (
     find_next_day_key,
     make_key_range,
     make_resource_key,
+    make_uid_key,
     read_resource_key,
 )
 from perdure.ids.pdi_mistake import DEEPEST, find_mistake
@@ -381,16 +382,13 @@ class Pdi(Keyed, frozen=True, gc=False, eq=False):
         >>> parse_pdi("pdi://a.us/1997/09/01/1").list_pattern_keys()[:4]
         ('a.us/', 'a.us/1997', 'a.us/199709', 'a.us/19970901')
         """
-        date = self.date.split("/") if self.date else []
-        found = [
-            make_resource_key(self.series, "/".join(date[:depth]) or None, None)
-            for depth in range(len(date) + 1)
-        ]
+        intervals, days = _list_day_patterns(self.series, self.date or "")
+        found = dict.fromkeys(intervals)
         if self.uid is not None:
-            choices = product(*((one, "*") for one in (*date, self._normal_uid or self.uid)))
-            found += (make_resource_key(self.series, "/".join(on), uid) for *on, uid in choices)
-        own = self.key
-        return tuple(one for one in dict.fromkeys(found) if one != own)
+            own = make_uid_key(self._normal_uid or self.uid)
+            found |= dict.fromkeys(f"{day}/{uid}" for day in days for uid in (own, "*"))
+        found.pop(self.key, None)
+        return tuple(found)
 
     def matches(self, other: Identifier) -> bool:
         """Return True if this PDI, read as a pattern, names everything that `other` names.
@@ -563,6 +561,18 @@ _URN = "urn:"
 _plain_resource = grammar.PLAIN_RESOURCE.match
 _resource = grammar.RESOURCE.match
 _find_low_number = {str(number): number for number in range(1, 10)}.get  # int() takes longer
+
+
+@lru_cache(maxsize=256)
+def _list_day_patterns(series: str, date: str) -> tuple[list[str], list[str]]:
+    """The keys of the intervals that contain a date, and of the patterns of days that match it."""
+    components = date.split("/") if date else []
+    intervals = [
+        make_resource_key(series, "/".join(components[:depth]) or None, None)
+        for depth in range(len(components) + 1)
+    ]
+    choices = product(*((one, "*") for one in components))
+    return intervals, [make_resource_key(series, "/".join(on), None) for on in choices]
 
 
 def parse_pdi(text: str) -> Pdi:

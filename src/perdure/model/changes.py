@@ -72,6 +72,13 @@ class ChangeMark(msgspec.Struct, frozen=True, order=True):
         return f"{self.epoch}.{self.number}"
 
 
+class ChangeMoment(NamedTuple):
+    """The place of a change in the sequence, and its time."""
+
+    mark: ChangeMark
+    at: str
+
+
 BEGINNING = ChangeMark(RECONSTRUCTED, 0)
 """The place before the very first change, in whichever epoch that is."""
 
@@ -152,6 +159,10 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     @property
     def mark(self) -> ChangeMark:
         return ChangeMark(self.epoch, self.number)
+
+    @property
+    def moment(self) -> ChangeMoment:
+        return ChangeMoment(self.mark, self.at)
 
     @property
     def head(self) -> ChainHead:

@@ -384,6 +384,15 @@ class Listings:
             if record is not None:
                 yield ScannedRecord(key, identify_record(key, record), record)
 
+    def read_records(self, keys: Sequence[str]) -> list[IdentifiedRecord]:
+        """The records with some keys, in the order of the keys. Raises Corrupt."""
+        found = self.records.find_records(keys)
+        return [
+            IdentifiedRecord(identify_record(key, found[key]), found[key])
+            for key in keys
+            if key in found
+        ]
+
     def _find_referring(self, reference: str, after: str = "") -> Iterator[IdentifiedRecord]:
         """Candidates: the index stores only hashes, so the caller must check each record."""
         for key in self.records.find_referring(reference):

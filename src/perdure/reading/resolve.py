@@ -142,25 +142,46 @@ class ReadDoor:
             return resolved
         return replace(resolved, unfolding=self._unfolding.keep_read(known))
 
-    def fetch_only(self, name: Identifier, record: Record, reader: Reader) -> Fetch | None:
+    def has_exceptions(self, reader: Reader) -> bool:
+        """Return True if a reading rule or a hand-over may decide what a reader gets."""
+        if reader.name == LOCAL:
+            return False
+        return self.rules.refresh() or (
+            self._delegations is not None and self._delegations.load_index().has_hand_overs
+        )
+
+    def fetch_only(
+        self, name: Identifier, record: Record, reader: Reader, *, is_plain: bool = False
+    ) -> Fetch | None:
         """Return the step of `resolve` for a resource that has one document and nothing else.
 
-        `record` is that of the name, read in the same snapshot. None if anything else has a say,
-        such as a rule, a hand-over, a tombstone or a location. It costs a fifth of resolving.
+        The name is that of the resource or of the document, and `record` is that of the resource,
+        read in the same snapshot. None if anything else has a say, such as a rule, a hand-over, a
+        tombstone or a location. It costs a fifth of resolving. With `is_plain`, the
+        caller knows that this reader has no exceptions in the snapshot (`has_exceptions`).
         """
         if record.tombstone or record.locations or record.values or len(record.versions) != 1:
             return None
         version = record.versions[0]
-        if version.tombstone or len(version.representations) != 1 or name.resource != name:
-            return None
-        if reader.name != LOCAL and (
-            self.rules.refresh()
-            or (self._delegations is not None and self._delegations.find_hand_over(name))
-        ):
+        if version.tombstone or len(version.representations) != 1:
             return None
         held = version.representations[0]
         full = qualify_identifier(name, version.number, held.format)
-        return Fetch(identifier=full, representation=held, pinned=False)
+        is_whole = name.resource == name
+        if not is_whole and full != name:
+            return None
+        if not is_plain and self._may_differ(name, reader):
+            return None
+        return Fetch(identifier=full, representation=held, pinned=not is_whole)
+
+    def _may_differ(self, name: Identifier, reader: Reader) -> bool:
+        """Return True if there are reading rules, or if a name was handed over."""
+        if reader.name == LOCAL:
+            return False
+        delegations = self._delegations
+        return self.rules.refresh() or (
+            delegations is not None and delegations.find_hand_over(name) is not None
+        )
 
     def show_history(self, resolved: Resolved) -> list[Record]:
         """All revisions of the record of a name as its reader may see them, the oldest first.

@@ -7,18 +7,21 @@ compared with the statement, and the key with all versions of the list of allowe
 series. The age of a signature is that of the change that recorded it. `list_page` reads those of a
 set: of each name in it, and of the intervals and patterns around the name that are in it, too. A
 page ends in the middle of a name if that has more signatures; its cursor says where (`_Place`).
+Signatures are judged by the hundred: what they have in common is read once for all of them.
 
 What must stay true: signatures, contents and lists are read through the read door, so nothing that
-was withdrawn is shown; a statement is judged by the name that it states.
+was withdrawn is shown; a statement is judged by the name that it states. Signatures that are judged
+together are judged by one state of the registry, and nothing of it is used for the next ones but
+lists of allowed signers, each with the revision of its record.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 import msgspec
@@ -58,9 +61,15 @@ from perdure.signing.verdict import (
 from perdure.storage.ports import Records
 
 _PAGE = 1000
+_NAMES_TOGETHER = 64
+_FEW_TOGETHER, _MOST_TOGETHER = 16, 256  # signatures that are judged in one snapshot
 _MOST_LISTS = 16  # lists of allowed signers that are kept in memory
 MOST = 1000
 """Signatures of one name that are judged."""
+
+
+IsWanted = Callable[[Identifier], bool]
+"""Tells whether the signatures of a name are wanted."""
 
 
 class HeldSignature(msgspec.Struct, frozen=True, kw_only=True):
@@ -157,16 +166,10 @@ class Signatures:
         step = resolved.step
         if not isinstance(step, Fetch):
             raise NothingToSign(identifier=str(resolved.query.identifier))
-        held = step.representation
         if resolved.inside is not None:
             source, part = cut or self._documents.cut_part(resolved, step)
             return _measure_part(resolved, step, source, part)
-        return SignedContent(
-            identifier=step.identifier.whole,
-            sha512=held.sha512,
-            length=held.length,
-            media_types=_list_media_types(held),
-        )
+        return _measure_document(step)
 
     def open_content(self, name: Identifier, reader: Reader = PUBLIC_READER) -> Iterator[bytes]:
         """Yield the bytes of which a statement about a name has the digest.
@@ -255,10 +258,7 @@ class Signatures:
 
         With `after`, only those whose keys follow this one.
         """
-        for one in self._listings.walk_targeting_key(name.key, after=after):
-            held = self._read_signature(one, reader)
-            if held is not None and name.matches(held.signed.statement.identifier):
-                yield held
+        return self._walk_key(name.key, reader, name.matches, after)
 
     def find_attached(
         self, signed: SignedStatement, reader: Reader = PUBLIC_READER
@@ -305,17 +305,26 @@ class Signatures:
                 return SignaturePage(found, str(rest))
             place = _Place()
         seen = {whole}
-        for row in page.records:
-            name = row.identifier
-            around = [one for one in name.list_pattern_keys() if one not in seen]
-            seen.update(around)
-            keys = around if name.key == whole else [*around, name.key]
-            rest = self._take_signatures(found, names, keys, place, reader, limit, of=name)
-            if rest is not None:
-                return SignaturePage(found, str(rest))
-            if len(found) >= limit and row is not page.records[-1]:
-                return SignaturePage(found, name.key)
-            place = _Place(name.key)
+        for at in range(0, len(page.records), _NAMES_TOGETHER):
+            rows = page.records[at : at + _NAMES_TOGETHER]
+            keys: list[list[str]] = []
+            for row in rows:
+                outer = [one for one in row.identifier.list_pattern_keys() if one not in seen]
+                seen.update(outer)
+                own = row.identifier.key
+                keys.append(outer if own == whole else [*outer, own])
+            most = min(limit, _MOST_TOGETHER)
+            known = self._find_judged(chain(*keys), reader, names.contains, most)
+            for row, some in zip(rows, keys, strict=True):
+                name = row.identifier
+                rest = self._take_signatures(
+                    found, names, some, place, reader, limit, of=name, known=known
+                )
+                if rest is not None:
+                    return SignaturePage(found, str(rest))
+                if len(found) >= limit and row is not page.records[-1]:
+                    return SignaturePage(found, name.key)
+                place = _Place(name.key)
         return SignaturePage(found, page.cursor)
 
     def _take_signatures(
@@ -328,27 +337,91 @@ class Signatures:
         limit: int,
         *,
         of: Identifier | None = None,
+        known: Mapping[str, list[HeldSignature]] | None = None,
     ) -> _Place | None:
         """Add the signatures after a place of names in a set that have some keys.
 
-        With `of`, those of patterns only if this name is the first of the pattern. Returns the
-        place at which `found` had `limit` of them, or None if all were added.
+        With `of`, those of patterns only if this name is the first of the pattern. `known` has them
+        if they were judged already. Returns the place at which `found` had `limit` of them, or None
+        if all were added.
         """
         first = keys.index(place.key) if place.key in keys else 0
         for key in keys[first:]:
+            if known is not None and key not in known:
+                continue
             last = place.after if key == place.key else ""
-            for one in self._listings.walk_targeting_key(key, after=last):
+            walk: Iterable[HeldSignature]
+            if known is None:
+                walk = self._walk_key(key, reader, names.contains, last)
+            else:
+                walk = (held for held in known[key] if held.identifier.key > last)
+            for held in walk:
                 if len(found) >= limit:
                     return _Place(place.cursor, key, last)
-                last = one.identifier.key
-                held = self._read_signature(one, reader)
-                if held is None:
-                    continue
+                last = held.identifier.key
                 signed = held.signed.statement.identifier
-                is_listed_here = of is None or key == of.key or self._is_first(of, signed)
-                if names.contains(signed) and is_listed_here:
+                if of is None or key == of.key or self._is_first(of, signed):
                     found.append(held)
         return None
+
+    def _find_judged(
+        self, keys: Iterable[str], reader: Reader, is_wanted: IsWanted, most: int
+    ) -> dict[str, list[HeldSignature]] | None:
+        """Judge the signatures of names with some keys, and return them by these keys.
+
+        None if there may be more than `most`, or if one of them cannot be read.
+        """
+        with self._records.hold_snapshot():
+            others = self._records.find_any_referring([_refer_to(key) for key in keys])
+            if len(others) > most:
+                return None
+            try:
+                rows = self._listings.read_records(others)
+                judged = self._judge_together(rows, reader, is_wanted)
+            except PerdureError:
+                return None
+        targets = {row.identifier.key: row.record.targets for row in rows}
+        found: dict[str, list[HeldSignature]] = {}
+        for held in judged:
+            for key in {parse(one).key for one in targets[held.identifier.key]}:
+                found.setdefault(key, []).append(held)
+        return found
+
+    def _walk_key(
+        self, key: str, reader: Reader, is_wanted: IsWanted, after: str = ""
+    ) -> Iterator[HeldSignature]:
+        """Yield the wanted signatures of names with a key; with `after`, those with later keys.
+
+        The first ones are judged at once, more and more of the others together.
+        """
+        others = [one for one in self._records.find_referring(_refer_to(key)) if one > after]
+        at, size = 0, _FEW_TOGETHER
+        while at < len(others):
+            yield from self._judge_keys(others[at : at + size], key, reader, is_wanted)
+            at, size = at + size, min(2 * size, _MOST_TOGETHER)
+
+    def _judge_keys(
+        self, keys: Sequence[str], about: str, reader: Reader, is_wanted: IsWanted
+    ) -> Iterator[HeldSignature]:
+        """Judge the records with some keys that are about the key `about`.
+
+        If one of them cannot be judged, those before it are yielded first.
+        """
+        try:
+            with self._records.hold_snapshot():
+                rows = [
+                    row
+                    for row in self._listings.read_records(keys)
+                    if any(parse(one).key == about for one in row.record.targets)
+                ]
+                judged = self._judge_together(rows, reader, is_wanted)
+        except PerdureError:
+            if len(keys) == 1:
+                raise
+            for key in keys:
+                yield from self._judge_keys((key,), about, reader, is_wanted)
+            return
+        yield from judged
 
     def _is_first(self, name: Identifier, signed: Identifier) -> bool:
         """Return True if a name is the first one of a signed pattern, so that it is listed once."""
@@ -361,13 +434,22 @@ class Signatures:
         """Yield all signatures of the registry. It reads every record."""
         low: str | None = ""
         while low is not None:
-            rows, low = scan_readable(self._records, low, None, limit=_PAGE, with_bytes=True)
-            for row in rows:
-                if isinstance(row, DamagedRecord) or not row.record.targets:
-                    continue
-                held = self._read_signature(IdentifiedRecord(row.name, row.record), reader)
-                if held is not None:
-                    yield held
+            with self._records.hold_snapshot():
+                rows, low = scan_readable(self._records, low, None, limit=_PAGE, with_bytes=True)
+                signed = [
+                    IdentifiedRecord(row.name, row.record)
+                    for row in rows
+                    if not isinstance(row, DamagedRecord) and row.record.targets
+                ]
+                try:
+                    judged: list[HeldSignature] | None = self._judge_together(signed, reader)
+                except PerdureError:
+                    judged = None
+            if judged is not None:
+                yield from judged
+                continue
+            for row in signed:  # those before the one that cannot be judged come first
+                yield from self._judge_together((row,), reader)
 
     def has_signatures(self, name: Identifier, reader: Reader = PUBLIC_READER) -> bool:
         """Return whether `list_signatures` would list any. It verifies none, and skips damage.
@@ -381,59 +463,120 @@ class Signatures:
                     return True
         return False
 
-    def _read_signature(self, one: IdentifiedRecord, reader: Reader) -> HeldSignature | None:
-        """Read and judge a signature; None if `_read_statement` finds none."""
-        found = self._read_statement(one, reader)
-        if found is None:
-            return None
-        step, signed = found
-        key = one.identifier.key
-        commit = find_commit(self._records, key, one.record, step.representation)
-        change = self._records.find_change(key, commit.revision)
-        recorded, at = (change.mark, change.at) if change else (None, "")
-        return HeldSignature(
-            identifier=step.identifier,
-            signed=signed,
-            judgement=self.judge_signature(signed, reader, recorded, at),
-            recorded=recorded,
-            recorded_at=at,
-            stamped=self._find_stamp(signed),
+    def _judge_together(
+        self,
+        rows: Iterable[IdentifiedRecord],
+        reader: Reader,
+        is_wanted: IsWanted = lambda _name: True,
+    ) -> list[HeldSignature]:
+        """Read and judge the signatures of wanted names, which were read in this snapshot.
+
+        What they have in common is read once: the changes that recorded them, the signed documents,
+        the lists of allowed signers.
+        """
+        is_plain = not self._door.has_exceptions(reader)
+        read = [
+            (row, *found)
+            for row in rows
+            if (found := self._read_statement(row, reader, row.record, is_plain=is_plain))
+            is not None
+            and is_wanted(found[1].statement.identifier)
+        ]
+        if not read:
+            return []
+        contents = self._measure_together(
+            [signed for _, _, signed in read], reader, is_plain=is_plain
         )
+        moments = self._records.find_moments(
+            [(row.identifier.key, self._find_revision(row, step)) for row, step, _ in read]
+        )
+        now, trusts = format_timestamp(self._clock()), dict[str, Trust]()
+        judged = []
+        for (_, step, signed), content, moment in zip(read, contents, moments, strict=True):
+            recorded, at = moment or (None, "")
+            stamped = self._find_stamp(signed)
+            evidence = AgeEvidence(now=now, recorded=recorded, recorded_at=at, stamped=stamped)
+            trust = self._load_trust_once(signed.statement.identifier, trusts)
+            judged.append(
+                HeldSignature(
+                    identifier=step.identifier,
+                    signed=signed,
+                    judgement=judge_signature(signed, content, trust, evidence),
+                    recorded=recorded,
+                    recorded_at=at,
+                    stamped=stamped,
+                )
+            )
+        return judged
+
+    def _find_revision(self, row: IdentifiedRecord, step: Fetch) -> int:
+        """The revision that recorded the bytes of a signature."""
+        key = row.identifier.key
+        return find_commit(self._records, key, row.record, step.representation).revision
+
+    def _measure_together(
+        self, signatures: Sequence[SignedStatement], reader: Reader, *, is_plain: bool
+    ) -> list[SignedContent | None]:
+        """Measure what each signature is about; None if that is not available."""
+        names = [one.statement.identifier for one in signatures]
+        keys = [name.key for name in names]
+        records: Mapping[str, Record] = {}
+        with suppress(Corrupt):  # one at a time, only the damaged one is not available
+            records = self._records.find_records(list(dict.fromkeys(keys)))
+        steps = [
+            None
+            if record is None
+            else self._door.fetch_only(name, record, reader, is_plain=is_plain)
+            for name, record in zip(names, map(records.get, keys), strict=True)
+        ]
+        return [
+            self._measure_available(name, reader) if step is None else _measure_document(step)
+            for name, step in zip(names, steps, strict=True)
+        ]
+
+    def _measure_available(self, name: Identifier, reader: Reader) -> SignedContent | None:
+        """Measure a content; None if it was withdrawn, erased or damaged, or is of a part that
+        cannot be cut here."""
+        try:
+            return self.measure_content(name, reader=reader)
+        except PerdureError:
+            return None
 
     def _read_statement(
-        self, one: IdentifiedRecord, reader: Reader
+        self,
+        one: IdentifiedRecord,
+        reader: Reader,
+        fresh: Record | None = None,
+        *,
+        is_plain: bool = False,
     ) -> tuple[Fetch, SignedStatement] | None:
-        """Read a signed statement; None if the record has none, or was withdrawn or closed."""
-        step = fetch_document(self._door, one.identifier, reader, longest=LONGEST)
+        """Read a signed statement; None if the record has none, or was withdrawn or closed.
+
+        `fresh` is the record, if it was read in this snapshot, in which the reader may have no
+        exceptions (`is_plain`).
+        """
+        step = fetch_document(
+            self._door, one.identifier, reader, longest=LONGEST, record=fresh, is_plain=is_plain
+        )
         if step is None:
             return None
         try:
             signed = parse_signed_statement(self._listings.read_bytes(step.representation))
         except InvalidRequest:  # another document about the name
             return None
-        if not is_open(self._door, signed.statement.identifier, reader):
+        if not is_plain and not is_open(self._door, signed.statement.identifier, reader):
             return None  # it has the digest and the length of something closed
         return step, signed
 
     def judge_signature(
-        self,
-        signed: SignedStatement,
-        reader: Reader = PUBLIC_READER,
-        recorded: ChangeMark | None = None,
-        recorded_at: str = "",
+        self, signed: SignedStatement, reader: Reader = PUBLIC_READER
     ) -> SignatureJudgement:
-        """Judge a signature, which a change may have recorded."""
+        """Judge a signature that no change has recorded."""
         name = signed.statement.identifier
-        try:
-            content = self.measure_content(name, reader=reader)
-        except PerdureError:  # withdrawn, erased, damaged, or of a part that cannot be cut here
-            content = None
         evidence = AgeEvidence(
-            now=format_timestamp(self._clock()),
-            recorded=recorded,
-            recorded_at=recorded_at,
-            stamped=self._find_stamp(signed),
+            now=format_timestamp(self._clock()), stamped=self._find_stamp(signed)
         )
+        content = self._measure_available(name, reader)
         return judge_signature(signed, content, self.load_trust(name), evidence)
 
     # time stamps
@@ -482,8 +625,18 @@ class Signatures:
         SignersMalformed if it is not such a list.
         """
         listed = self._find_signers(name)
+        return Trust() if listed is None else self._load_list(listed)
+
+    def _load_trust_once(self, name: Identifier, known: dict[str, Trust]) -> Trust:
+        """The same, out of the lists that were loaded in this snapshot, which it adds to."""
+        listed = self._find_signers(name)
         if listed is None:
             return Trust()
+        if listed.key not in known:
+            known[listed.key] = self._load_list(listed)
+        return known[listed.key]
+
+    def _load_list(self, listed: Identifier) -> Trust:
         record = self._records.find_record(listed.key)
         if record is None:
             raise NotFound(identifier=str(listed))
@@ -510,6 +663,21 @@ class Signatures:
                 committed=change.mark if change else None,
                 at=version.at,
             )
+
+
+def _refer_to(key: str) -> str:
+    """The reference of records whose content is a signature of names with a key."""
+    return f"{TargetUse.SIGNED}:{key}"
+
+
+def _measure_document(step: Fetch) -> SignedContent:
+    held = step.representation
+    return SignedContent(
+        identifier=step.identifier.whole,
+        sha512=held.sha512,
+        length=held.length,
+        media_types=_list_media_types(held),
+    )
 
 
 def _measure_part(resolved: Resolved, step: Fetch, source: Source, part: Part) -> SignedContent:

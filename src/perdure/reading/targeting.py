@@ -25,13 +25,17 @@ def fetch_document(
     *,
     longest: int,
     record: Record | None = None,
+    is_plain: bool = False,
 ) -> Fetch | None:
     """Return the step that leads to the bytes of a document held here.
 
     None if it was withdrawn, is closed to the reader, or has more than `longest` bytes. `record` is
-    that of the name, if it was read in the same snapshot.
+    that of the name, if it was read in the same snapshot; `is_plain` says that the reader has no
+    exceptions there (`ReadDoor.has_exceptions`).
     """
-    step: Step | None = None if record is None else door.fetch_only(identifier, record, reader)
+    step: Step | None = None
+    if record is not None:
+        step = door.fetch_only(identifier, record, reader, is_plain=is_plain)
     try:
         step = step or door.resolve(Query(identifier=identifier, reader=reader)).step
     except (Forbidden, Unauthenticated):

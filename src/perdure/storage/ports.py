@@ -22,7 +22,7 @@ from perdure.errors import Corrupt, StorageFailed, Unavailable
 from perdure.errors.processes import DatabaseBusy
 from perdure.errors.root import quote
 from perdure.errors.unavailable import WritingNotAllowed
-from perdure.model.changes import ChainHead, Change, ChangeMark, Deed, Epoch, Line
+from perdure.model.changes import ChainHead, Change, ChangeMark, ChangeMoment, Deed, Epoch, Line
 from perdure.model.reading_rules import ReadingRule
 from perdure.model.records import Record, Token
 from perdure.model.stored import ShortLine
@@ -343,6 +343,12 @@ class Records(Protocol):
 
         None if there is no such revision, or if it was written before changes had numbers. Raises
         Corrupt if it is damaged.
+        """
+
+    def find_moments(self, revisions: Sequence[tuple[str, int]]) -> list[ChangeMoment | None]:
+        """The same for each of several revisions, with their keys, but only mark and time.
+
+        It is faster, since it reads little else of the changes.
         """
 
     def check_integrity(self) -> Iterator[Corrupt]:

@@ -19,6 +19,7 @@ from perdure.model.changes import (
     ChainHead,
     Change,
     ChangeMark,
+    ChangeMoment,
     Epoch,
     Line,
 )
@@ -235,6 +236,10 @@ class MemoryRecords:
             if change.revision == revision and any(one == key for one, _ in lines):
                 return change
         return None
+
+    def find_moments(self, revisions: Sequence[tuple[str, int]]) -> list[ChangeMoment | None]:
+        found = [self.find_change(key, revision) for key, revision in revisions]
+        return [None if one is None else one.moment for one in found]
 
     def check_integrity(self) -> Iterator[Corrupt]:
         yield from ()  # memory is never damaged

@@ -19,6 +19,7 @@ from perdure.model.changes import (
     ChainHead,
     Change,
     ChangeMark,
+    ChangeMoment,
     Epoch,
     Line,
 )
@@ -50,6 +51,15 @@ SELECT record, change FROM history WHERE key = %s AND revision = %s
   UNION ALL
 SELECT record, change FROM records WHERE key = %s
   LIMIT 1
+"""
+_MOMENTS = """
+SELECT changes.epoch, changes.number, changes.at
+  FROM unnest(%s::text[], %s::int[]) WITH ORDINALITY AS sought (key, revision, place)
+  LEFT JOIN history ON history.key = sought.key AND history.revision = sought.revision
+  LEFT JOIN records ON records.key = sought.key
+  LEFT JOIN changes ON number IS NOT NULL AND changes.revision = sought.revision
+    AND id = CASE WHEN history.key IS NULL THEN records.change ELSE history.change END
+  ORDER BY place
 """
 _PRESENT = "SELECT key, record, change FROM records WHERE key = ANY(%s)"
 _TOKENS = "SELECT after, change, number FROM token_changes WHERE name = %s"
@@ -157,3 +167,9 @@ class ChangeReader(ABC):
         found = self._ask(f"{_OF} %s", (place,)) if place is not None else ()
         change = make_change(found[0]) if found else None
         return change if change is not None and change.revision == revision else None
+
+    def find_moments(self, revisions: Sequence[tuple[str, int]]) -> list[ChangeMoment | None]:
+        self._number_waiting()
+        keys, numbers = [key for key, _ in revisions], [number for _, number in revisions]
+        rows = self._ask(_MOMENTS, (keys, numbers)) if revisions else ()
+        return [None if at is None else ChangeMoment(ChangeMark(*mark), at) for *mark, at in rows]

@@ -204,3 +204,32 @@ def unpack_row(data: bytes, before: tuple[str, str]) -> tuple[ChangeRow, bytes |
     salt = reading.take_bytes(SALT_BYTES) if flags & SALTED else None
     reading.check_end()
     return ChangeRow(act, actor, at, first, last, count, revision, digest, salt), chain
+
+
+class PeekedRow(NamedTuple):
+    """The part of a row that `peek_row` reads."""
+
+    at: str | None
+    """The time of the change; None if it is that of the row before."""
+    is_first: bool
+    """The change wrote first revisions of records."""
+
+
+def peek_row(data: bytes) -> PeekedRow | None:
+    """Return the time of a change from its row alone.
+
+    None if the row does not tell: it is damaged, has no checksum, or has only the leaf.
+    """
+    flags = data[0] if data else _LEAF
+    if flags & _LEAF or not flags & _SUMMED:
+        return None
+    end = len(data) - _SUM_BYTES - (SALT_BYTES if flags & SALTED else 0)
+    said = data[1:end]
+    if data[end : end + _SUM_BYTES] != _sum_row(flags, said):
+        return None
+    if flags & _SAME_TIME:
+        return PeekedRow(None, not flags & _REVISED)
+    reading = _RowReader(said)
+    if flags & _FULL:
+        reading.take_bytes(len(NO_CHAIN))
+    return PeekedRow(reading.read_time(flags), not flags & _REVISED)

@@ -11,7 +11,7 @@ used twice.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from os import urandom
 from typing import Any
@@ -35,6 +35,7 @@ from perdure.model.changes import (
     ChainHead,
     Change,
     ChangeMark,
+    ChangeMoment,
     Deed,
     Epoch,
     Line,
@@ -45,7 +46,14 @@ from perdure.model.changes import (
     digest_attested,
     digest_lines,
 )
-from perdure.storage.sqlite.change_rows import SALTED, ChangeRow, pack_leaf, pack_row, unpack_row
+from perdure.storage.sqlite.change_rows import (
+    SALTED,
+    ChangeRow,
+    pack_leaf,
+    pack_row,
+    peek_row,
+    unpack_row,
+)
 from perdure.storage.sqlite.sums import sum_whole
 from perdure.storage.sqlite.words import Ask, load_words
 
@@ -81,6 +89,7 @@ TOGETHER = 32
 _WRITE = ["INSERT INTO changes VALUES" + ",".join(["(?,?)"] * n) for n in range(TOGETHER + 1)]
 """For each number of rows, its statement."""
 _REWRITE = "UPDATE changes SET row=? WHERE position=?"
+_BETWEEN = "SELECT position, row FROM changes WHERE position BETWEEN ? AND ?"
 _ROWS = "SELECT position, row FROM changes WHERE position>=? ORDER BY position LIMIT ?"
 
 
@@ -170,6 +179,57 @@ def read_changes(ask: Ask, words: Callable[[int], str], after: int, limit: int) 
             change = numbering.number_change(deed, scope, row.digest, row.salt)
         if position > after:
             yield change
+
+
+def read_moments(ask: Ask, positions: Iterable[int]) -> dict[int, ChangeMoment]:
+    """Mark and time of those changes at some positions that wrote first revisions.
+
+    A row that cannot be read alone is left out, as are those that depend on it: `read_changes`
+    says what is wrong with it.
+    """
+    rows: dict[int, bytes] = {}
+    wanted = sorted(set(positions))
+    for start, end in _join_blocks(wanted):
+        rows.update(ask(_BETWEEN, (start, end)))
+    epochs = Epochs.load_epochs(ask)  # after the rows, as above
+    times: dict[int, str] = {}
+    found: dict[int, ChangeMoment] = {}
+    for position in wanted:
+        peeked = peek_row(rows.get(position, b""))
+        time = _find_time(rows, times, position)
+        if peeked is not None and peeked.is_first and time is not None:
+            found[position] = ChangeMoment(epochs.find_mark(position), time)
+    return found
+
+
+def _join_blocks(positions: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """The first and the last position of rows that give the times of some rows, in order."""
+    start = end = -FULL_EVERY
+    for position in positions:
+        begin = (position - 1) // FULL_EVERY * FULL_EVERY + 1
+        if begin - end > FULL_EVERY:
+            if end > 0:
+                yield start, end
+            start = begin
+        end = position
+    if end > 0:
+        yield start, end
+
+
+def _find_time(rows: Mapping[int, bytes], times: dict[int, str], position: int) -> str | None:
+    """The time of a row, which may be that of an earlier row. `times` has those found before."""
+    passed = []
+    while position not in times:
+        peeked = peek_row(rows.get(position, b""))
+        if peeked is None:
+            return None
+        passed.append(position)
+        if peeked.at is not None:
+            times[position] = peeked.at
+            break
+        position -= 1
+    times.update(dict.fromkeys(passed, times[position]))
+    return times[position]
 
 
 # Adding

@@ -41,6 +41,7 @@ from perdure.model.changes import (
     ChainHead,
     Change,
     ChangeMark,
+    ChangeMoment,
     Epoch,
     Line,
 )
@@ -50,7 +51,7 @@ from perdure.model.stored import LEAST_WITH_BYTES
 from perdure.storage.generation import Generation
 from perdure.storage.ports import LineRun
 from perdure.storage.sqlite import checking, rules
-from perdure.storage.sqlite.changelog import Epochs, read_changes
+from perdure.storage.sqlite.changelog import Epochs, read_changes, read_moments
 from perdure.storage.sqlite.columns import Lines, divide_keys, fetch_sound_lines
 from perdure.storage.sqlite.decoding import (
     check_lines,
@@ -138,6 +139,15 @@ _PRESENT = "SELECT key, record, position, {} FROM records WHERE key=?"
 _PRESENT_SOME = "SELECT key, record, position, {} FROM records WHERE key IN (??)"
 _TOGETHER = 32  # records of one statement
 _PAST = "SELECT key, record, position, {} FROM history WHERE key=? AND revision=?"
+_PRESENT_ALL = (
+    "SELECT records.key, record, position, {} FROM json_each(?) AS sought"
+    " CROSS JOIN records ON records.key=sought.value"
+)
+_PAST_SOME = """
+SELECT history.key, record, position, history.revision, {} FROM json_each(?) AS sought
+  CROSS JOIN history
+  ON history.key=sought.value->>0 AND history.revision=sought.value->>1
+"""
 _RUN = """
 SELECT key, record, position, {0} FROM records WHERE key>=? AND key<=? AND position IS ?
   UNION ALL
@@ -596,6 +606,25 @@ class SqliteRecords:
             return None
         (change,) = read_changes(self._ask_registry, self._words, position - 1, 1)
         return change if change.revision == revision else None
+
+    def find_moments(self, revisions: Sequence[tuple[str, int]]) -> list[ChangeMoment | None]:
+        """Mark and time of the change that wrote each revision. Raises Corrupt as `find_change`."""
+        if not self._is_numbered():
+            return [None] * len(revisions)
+        past = self._fetch_summed(_PAST_SOME, (_encode_json(revisions).decode(),))
+        check_lines([(*row[:3], row[4]) for row in past])
+        keys = [key for key, _ in revisions]
+        present = self._fetch_summed(_PRESENT_ALL, (_encode_json(keys).decode(),))
+        check_lines(present)
+        places: dict[tuple[str, int], int | None] = {(row[0], 1): row[2] for row in present}
+        places |= {(row[0], row[3]): row[2] for row in past}
+        known = [place for place in places.values() if place is not None]
+        moments = read_moments(self._ask_registry, known)
+        return [moments.get(places.get(one) or 0) or self._find_moment(*one) for one in revisions]
+
+    def _find_moment(self, key: str, revision: int) -> ChangeMoment | None:
+        change = self.find_change(key, revision)
+        return None if change is None else change.moment
 
     def _find_token_lines(self, change: Change, position: int | None) -> list[Line]:
         name = change.first.removeprefix(TOKEN_KEY)
