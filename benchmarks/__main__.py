@@ -19,6 +19,7 @@ NAMES = (
     "loading",
     "upkeep",
     "authorisation",
+    "rights",
     "listing",
     "sizes",
     "redirects",

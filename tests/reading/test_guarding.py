@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
 from tests.conftest import SERIES, TODAY, Desk, text
 
 from perdure.errors import Embargoed, LegallyUnavailable, NotFound, PerdureError
@@ -23,8 +28,10 @@ from perdure.model.queries import (
     Want,
 )
 from perdure.model.reading_rules import Access, ReadingRule
-from perdure.model.records import Location, Record, Token
+from perdure.model.records import Location, Record, Representation, Token, Version
+from perdure.policy.reading_rights import find_refusal, make_read_object
 from perdure.policy.scope_index import ScopeIndex
+from perdure.reading.guarding import Guard
 from perdure.reading.resolved import Resolved
 
 NAME = f"{TODAY}/1"
@@ -243,3 +250,118 @@ def test_a_rule_about_a_scope_is_replaced_lifted_and_set_again(desk: Desk, docum
     restrict(desk, f"{TODAY}/")
     with pytest.raises(ReadingNotAllowed):
         resolve(desk)
+
+
+# remembered rules
+# ----------------
+
+
+@pytest.mark.parametrize("about", [NAME, f"{TODAY}/"])
+def test_rules_that_were_remembered_end_with_the_next_one(
+    desk: Desk, document: str, about: str
+) -> None:
+    """A receipt for a rule means that every later answer obeys it."""
+    for access in (Access.OPEN, Access.CLOSED, Access.OPEN, Access.UNAVAILABLE):
+        restrict(desk, about, access=access)
+        for _ in range(2):
+            if access is Access.OPEN:
+                assert isinstance(resolve(desk).step, Fetch)
+            else:
+                with pytest.raises((ReadingNotAllowed, LegallyUnavailable)):
+                    resolve(desk)
+    restrict(desk, about, lifted=True)
+    assert isinstance(resolve(desk).step, Fetch)
+
+
+def test_a_thread_in_an_earlier_state_does_not_say_what_holds_later(
+    desk: Desk, document: str
+) -> None:
+    """It reads one state of the registry, and remembers for others nothing that is older."""
+    rules, name = desk.registry.reading.rules, parse(NAME)
+    restrict(desk, "hdl:1839/other")
+    with ThreadPoolExecutor(1) as other, desk.registry.records.hold_snapshot():
+        assert rules.has_rules_now(name) is False
+        other.submit(restrict, desk).result()
+        assert other.submit(rules.has_rules_now, name).result() is True
+        assert rules.has_rules_now(parse(f"{NAME}.text.1")) is True  # what is newer may be known
+        other.submit(restrict, desk, "hdl:1839/x").result()
+        other.submit(rules.refresh).result()
+        assert rules.has_rules_now(name) is False
+        assert other.submit(rules.has_rules_now, name).result() is True
+    assert rules.has_rules_now(name) is True
+
+
+def test_what_one_thread_has_seen_holds_for_the_others(desk: Desk, document: str) -> None:
+    """A guard is often asked in another thread than the one that looked for new rules."""
+    rules, name = desk.registry.reading.rules, parse(NAME)
+    restrict(desk, "hdl:1839/other")
+    assert rules.has_rules_now(name) is False
+    with ThreadPoolExecutor(1) as other:
+        other.submit(restrict, desk).result()
+        other.submit(rules.refresh).result()
+    assert rules.has_rules(name) is True
+
+
+def test_rules_that_refuse_nobody_need_no_guard(desk: Desk, document: str) -> None:
+    rules, name = desk.registry.reading.rules, parse(NAME)
+    restrict(desk, access=Access.OPEN)
+    restrict(desk, f"{NAME}.text.1", until="2026-11-20")
+    assert rules.has_rules_now(name) is True
+    assert (rules.has_rules(name, "2026-11-19"), rules.has_rules(name, "2026-11-20")) == (
+        True,
+        False,
+    )
+    assert resolve(desk).guard is None
+    restrict(desk, f"{NAME}.text.2#char=0,1")
+    assert rules.has_rules(name, "2026-11-21") is False  # until it looks for new rules
+    assert rules.has_rules_now(name) is True
+    with pytest.raises(ReadingNotAllowed):
+        _ = resolve(desk).step
+
+
+RULES = st.builds(
+    ReadingRule,
+    about=st.sampled_from([NAME, f"{NAME}.text.1", f"{NAME}.*.2", f"{TODAY}/", SERIES]),
+    part=st.just(""),
+    access=st.sampled_from(Access),
+    until=st.sampled_from(["", "2026-11-21", "2027-01-01"]),
+    by_token=st.booleans(),
+    networks=st.sampled_from([(), ("10.0.0.0/8",)]),
+)
+READERS = (PUBLIC_READER, ANN, Reader(address="10.1.2.3"), Reader(address="192.0.2.1"))
+
+
+@given(st.lists(RULES, max_size=3), st.sampled_from(READERS))
+def test_a_guard_whose_rules_refuse_nobody_answers_as_if_it_asked_them(
+    rules: list[ReadingRule], reader: Reader
+) -> None:
+    """ "the most specific rule wins, then the newest": if none refuses, whichever wins admits."""
+    name = parse(f"{NAME}.text.2#char=0,5")
+    found = [replace(rule, number=number) for number, rule in enumerate(rules)]
+    wanted, now = make_read_object(name), "2026-11-21T12:00:00Z"
+    if any(find_refusal(rule, wanted, reader, now) for rule in found):
+        return
+    held = Representation(
+        format="text", media_type="text/plain", length=5, sha512="ab" * 64, segment=3, offset=1
+    )
+    record = Record(
+        versions=tuple(Version(number=one, at=now, representations=(held,)) for one in (1, 2)),
+        locations=(Location(uri="https://a.example/2", version=2),),
+    )
+    asking = Guard(tuple(found), wanted, name, reader, now, record)
+    free = dataclasses.replace(asking, is_free=True)
+    step = Fetch(identifier=parse(f"{NAME}.text.2"), representation=held, pinned=True)
+    steps = (step, Choices(identifier=name, fetches=(step,), locations=record.locations))
+    for guard in (asking, free):
+        guard.check_name()
+        guard.check_document(name.whole)
+        guard.check_kept(Record())
+        assert guard.is_admitted()
+        assert guard.show(record) == guard.show_around_part(record) == record
+        assert [guard.guard_step(one, part) for one in steps for part in (None, "char=0,5")] == [
+            one for one in steps for _ in range(2)
+        ]
+    closed = dataclasses.replace(free, refusal=NotFound(identifier="x"))
+    with pytest.raises(NotFound):
+        closed.check_name()
+    assert closed.show(record) != record

@@ -354,3 +354,24 @@ def test_a_rule_ends_remembered_leads(fresh: BothWays) -> None:
     fresh.desk.registry.door.execute_command(Restrict(rule=rule))
     assert fresh.ask_fast("/hdl:1/other") is None
     assert fresh.ask_plainly("/hdl:1/other").startswith(b"HTTP/1.1 403 ")
+
+
+def test_a_rule_that_refuses_nobody_leaves_a_name_on_the_fast_way(fresh: BothWays) -> None:
+    def restrict(access: Access, until: str = "") -> None:
+        rule = ReadingRule(about="hdl:1/owner", access=access, until=until)
+        fresh.desk.registry.door.execute_command(Restrict(rule=rule))
+
+    fresh.desk.bind("hdl:1/owner", PLACE, register=True)
+    for access, until, is_fast in (
+        (Access.OPEN, "", True),
+        (Access.CLOSED, "", False),
+        (Access.CLOSED, "2000-01-01", True),
+        (Access.CLOSED, "9000-01-01", False),
+        (Access.UNAVAILABLE, "", False),
+        (Access.OPEN, "", True),
+    ):
+        restrict(access, until)
+        plain = fresh.ask_plainly("/hdl:1/owner")
+        for _ in range(2):
+            assert fresh.ask_fast("/hdl:1/owner") == (plain if is_fast else None)
+        assert plain.startswith(b"HTTP/1.1 302 ") == is_fast

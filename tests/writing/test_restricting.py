@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sqlite3
 from contextlib import closing
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 from tests.conftest import TODAY, Desk, text
 
-from perdure.errors import Corrupt
+from perdure.errors import Corrupt, PerdureError
 from perdure.errors.reading import MalformedSubject, RuleUnknown
 from perdure.ids import parse
 from perdure.model.commands import Outcome, Receipt, Restrict
@@ -21,6 +22,7 @@ from perdure.storage.sqlite.opening import FILE
 from perdure.storage.sqlite.store import SqliteStore
 from perdure.upkeep.changes.walking import check_changes
 from perdure.upkeep.transfer.renewal import rebuild_registry
+from perdure.writing.ledger import Ledger
 
 NAME = f"{TODAY}/1"
 
@@ -51,6 +53,39 @@ def test_a_rule_is_set_replaced_and_lifted(desk: Desk) -> None:
         restrict(desk, NAME, access=Access.OPEN, lifted=True)
     assert restrict(desk, NAME).outcome is Outcome.CREATED
     assert [one.problem for one in check_changes(desk.registry.records) if one.problem] == []
+
+
+def test_of_many_scopes_the_rule_about_the_same_one_is_found(desk: Desk) -> None:
+    """Also after another process has set some, and after a batch that failed."""
+    for number in range(5):
+        assert restrict(desk, f"pdi://s{number}.us/").outcome is Outcome.CREATED
+    assert restrict(desk, "pdi://s3.us/").revision == 4
+    assert restrict(desk, "PDI://S3.us/", access=Access.OPEN).outcome is Outcome.CHANGED
+    restrict(desk, "pdi://s2.us/", lifted=True)
+    with pytest.raises(RuleUnknown):
+        restrict(desk, "pdi://s2.us/", lifted=True)
+    assert restrict(desk, "pdi://s2.us/").outcome is Outcome.CREATED
+    desk.reopen()
+    assert [restrict(desk, f"pdi://s{one}.us/").revision for one in (0, 2, 4)] == [1, 8, 5]
+    assert restrict(desk, "pdi://s3.us/", access=Access.OPEN).outcome is Outcome.UNCHANGED
+
+
+def test_rules_of_a_batch_that_was_undone_are_not_known(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rules = [ReadingRule(about=f"pdi://s{one}.us/", access=Access.CLOSED) for one in (1, 2)]
+    with monkeypatch.context() as patch:
+
+        def fail(_ledger: Ledger) -> None:
+            raise OSError(errno.ENOSPC, "no space left")
+
+        patch.setattr(Ledger, "write_batch", fail)
+        answers = desk.registry.door.execute_commands([Restrict(rule=rule) for rule in rules])
+    assert all(isinstance(one, PerdureError) for one in answers)
+    assert list_rules(desk.registry) == []
+    outcomes = [restrict(desk, f"pdi://s{one}.us/").outcome for one in (2, 2, 1, 1)]
+    assert outcomes == [Outcome.CREATED, Outcome.UNCHANGED] * 2
+    assert [one.about for one in list_rules(desk.registry)] == ["pdi://s2.us/", "pdi://s1.us/"]
 
 
 def test_a_malformed_rule_changes_nothing(desk: Desk) -> None:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import enum
 import ipaddress
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 
 import msgspec
 
@@ -94,11 +95,16 @@ def narrow_object(wanted: ReadObject, level: Level) -> ReadObject:
     return msgspec.structs.replace(wanted, level=level)
 
 
-def make_read_object(identifier: Identifier, part: str | None = None) -> ReadObject:
-    """The thing that a name names, with a part that the name cannot include."""
+def make_read_object(
+    identifier: Identifier, part: str | None = None, resource: tuple[str, Object] | None = None
+) -> ReadObject:
+    """The thing that a name names, with a part that the name cannot include.
+
+    `resource` has the key of the rules about the resource and its object, if they are known.
+    """
     name = f"{identifier}#{part}" if part else str(identifier)
-    level = find_level(identifier, part)
-    return ReadObject(name, find_rule_key(identifier), level, make_object(identifier))
+    key, what = resource or (find_rule_key(identifier), make_object(identifier))
+    return ReadObject(name, key, find_level(identifier, part), what)
 
 
 def check_reading(
@@ -213,18 +219,23 @@ def _is_other_format(level: Level, wanted: Level) -> bool:
     return not same_format(level.format, wanted.format)
 
 
+def admits_everyone(rule: ReadingRule, day: str) -> bool:
+    """Return True if a rule refuses no one on a day, such as `2026-11-21`, or later."""
+    if rule.access is Access.CLOSED:
+        return bool(rule.until) and rule.until <= day
+    return rule.access is Access.OPEN
+
+
 def find_refusal(
     rule: ReadingRule, wanted: ReadObject, reader: Reader, now: str
 ) -> PerdureError | None:
     """Return the error for a reader whom a rule does not admit, or None if it admits the reader."""
-    if rule.access is Access.OPEN or reader.name == LOCAL:
+    if admits_everyone(rule, now[:10]) or reader.name == LOCAL:
         return None
     if rule.access is Access.UNAVAILABLE:
         return LegallyUnavailable(
             who=_name_reader(reader), identifier=wanted.name, stated=rule.reason, since=rule.at
         )
-    if rule.until and rule.until <= now[:10]:
-        return None
     if rule.networks and is_in_networks(reader.address, rule.networks):
         return None
     if rule.by_token:
@@ -266,10 +277,12 @@ def _name_reader(reader: Reader) -> str:
     return reader.name or "an anonymous reader"
 
 
+@lru_cache(maxsize=4096)
 def is_in_networks(address: str, networks: tuple[str, ...]) -> bool:
     """Return True if the address of a reader is in one of the networks.
 
     An IPv4 address that is mapped to IPv6 is the IPv4 address. An unknown address is in none.
+    Cached, since few readers ask for many things.
 
     >>> is_in_networks("::ffff:10.1.2.3", ("10.0.0.0/8",)), is_in_networks("", ("0.0.0.0/0",))
     (True, False)

@@ -2,9 +2,10 @@
 
 How it works: `ReadingRules` keeps the rules about scopes, adds new ones to those that it knows, and
 reads those about one resource when they are needed. It asks the registry for the number of the
-newest rule, so that a registry without rules costs one small look-up. If there are rules about the
-name of a query, the read door makes a `Guard`, which refuses the reader, hides levels of the
-record, and checks each step that leads to bytes.
+newest rule, so that a registry without rules costs one small look-up. The rules about the resources
+that were asked for last are remembered until there is a newer rule. If one of them may refuse
+a reader, the read door makes a `Guard`, which refuses the reader, hides levels of the record, and
+checks each step that leads to bytes.
 
 What must stay true: rules are at least as new as the record that they are applied to; nothing but
 the guard decides what a reader may see.
@@ -14,8 +15,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -29,7 +31,9 @@ from perdure.policy.part_relations import relate_parts
 from perdure.policy.reading_rights import (
     PartRelation,
     ReadObject,
+    admits_everyone,
     check_reading,
+    find_refusal,
     make_read_object,
     narrow_object,
     relate_texts,
@@ -39,6 +43,9 @@ from perdure.policy.rights import Object, make_object
 from perdure.policy.scope_index import ScopeIndex
 from perdure.policy.showing import hide_levels
 from perdure.storage.ports import Records
+
+_NO_RECORD = Record()
+_MOST_RESOURCES = 10_000  # whose rules are remembered
 
 
 class _ScopeRules:
@@ -84,17 +91,59 @@ class _ScopeRules:
         ]
 
 
+class _GovernedResource(NamedTuple):
+    """The rules in force about a resource, and the resource as they see it."""
+
+    rules: tuple[ReadingRule, ...]
+    key: str
+    what: Object
+
+
+class _ResourceRules:
+    """The rules in force about the resources that were asked for last. Safe for several threads.
+
+    All of them were read when a rule with one number was the newest, or later. None is used as soon
+    as any thread has seen a newer rule.
+    """
+
+    def __init__(self) -> None:
+        self._known: tuple[int, dict[str, _GovernedResource]] = 0, {}
+        self._guarding = threading.Lock()
+
+    def find_resource(self, name: str, last: int) -> _GovernedResource | None:
+        """Return a resource with its rules, or None if they may not be known.
+
+        `last` is the number of the newest rule that any thread has seen.
+        """
+        number, known = self._known
+        return known.get(name) if number >= last else None
+
+    def add_resource(self, name: str, resource: _GovernedResource, last: int) -> None:
+        """Remember a resource whose rules were read after `last` was."""
+        with self._guarding:
+            number, known = self._known
+            if last < number:
+                return
+            if last > number or len(known) >= _MOST_RESOURCES:
+                known = {}
+            known[name] = resource
+            self._known = last, known
+
+
 class ReadingRules:
     """The rules of one registry. Safe to use from several threads."""
 
     def __init__(self, records: Records) -> None:
         self._records = records
         self._scopes = _ScopeRules()
+        self._resources = _ResourceRules()
         self._loading = threading.Lock()
+        self._seen = threading.local()
+        """`last` is the number of the newest rule that this thread has seen."""
 
     def refresh(self) -> bool:
         """Read new rules about scopes. Return False if the registry never had a rule."""
-        last = self._records.find_last_rule()
+        last = self._seen.last = self._records.find_last_rule()
         if last > self._scopes.last:
             with self._loading:
                 fresh = self._records.find_rules("", self._scopes.last)
@@ -102,24 +151,37 @@ class ReadingRules:
                 self._scopes.add_rules(fresh, max(last, newest, self._scopes.last))
         return last > 0
 
-    def has_rules(self, identifier: Identifier) -> bool:
-        """Return True if a rule in force is about a resource, or about a level of it.
+    def has_rules(self, identifier: Identifier, day: str = "") -> bool:
+        """Return True if a rule in force about a resource, or a level of it, may refuse a reader.
 
-        Call `refresh` first, after every change of the registry.
+        With a `day`, such as `2026-11-21`, embargoes that are over by then refuse no one. Call
+        `refresh` first in this thread, after every change of the registry.
         """
         if not self._scopes.last:
             return False
-        return bool(self._list_rules(identifier.resource))
+        return _may_refuse(self._find_resource(identifier.resource).rules, day)
 
     def has_rules_now(self, identifier: Identifier) -> bool:
-        """Return True if a rule is in force about a resource at this moment, or about a level."""
+        """Return True if a rule about a resource or a level of it may refuse a reader at this
+        moment."""
         return self.refresh() and self.has_rules(identifier)
 
-    def _list_rules(self, resource: Identifier) -> list[ReadingRule]:
-        found = select_in_force(self._records.find_rules(find_rule_key(resource)))
-        if not self._scopes.has_scopes():
-            return found
-        return [*found, *self._scopes.list_covering(make_object(resource))]
+    def _find_resource(self, resource: Identifier) -> _GovernedResource:
+        name = str(resource)
+        known = self._resources.find_resource(name, self._scopes.last)
+        if known is None:
+            known = self._read_resource(resource)
+            last: int | None = getattr(self._seen, "last", None)
+            if last is not None:  # other threads may have seen more than this one reads
+                self._resources.add_resource(name, known, last)
+        return known
+
+    def _read_resource(self, resource: Identifier) -> _GovernedResource:
+        key, what = find_rule_key(resource), make_object(resource)
+        rules = select_in_force(self._records.find_rules(key))
+        if self._scopes.has_scopes():
+            rules += self._scopes.list_covering(what)
+        return _GovernedResource(tuple(rules), key, what)
 
     def list_below(self, beginning: str) -> list[ReadingRule]:
         """Return the rules in force about scopes with names that begin with a text.
@@ -129,18 +191,30 @@ class ReadingRules:
         return self._scopes.list_below(beginning)
 
     def make_guard(
-        self, identifier: Identifier, part: str | None, reader: Reader, now: str
+        self,
+        identifier: Identifier,
+        part: str | None,
+        reader: Reader,
+        now: str,
+        record: Record = _NO_RECORD,
     ) -> Guard | None:
         """Return the guard of a name, or None if everyone may read everything about it.
 
-        Call `refresh` first.
+        `record` is the one that answers for the name, with all its levels. Call `refresh` first.
         """
         if reader.name == LOCAL or not self._scopes.last:
             return None
-        rules = self._list_rules(identifier.resource)
-        if not rules:
+        rules, key, what = self._find_resource(identifier.resource)
+        if not _may_refuse(rules, now[:10]):
             return None
-        return Guard(tuple(rules), make_read_object(identifier, part), identifier, reader, now)
+        wanted = make_read_object(identifier, part, (key, what))
+        is_free = all(find_refusal(rule, wanted, reader, now) is None for rule in rules)
+        return Guard(rules, wanted, identifier, reader, now, record, is_free=is_free)
+
+
+def _may_refuse(rules: Iterable[ReadingRule], day: str) -> bool:
+    """Return True if one of some rules may refuse a reader on a day, whatever it is about."""
+    return any(not admits_everyone(rule, day) for rule in rules)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,10 +226,17 @@ class Guard:
     identifier: Identifier
     reader: Reader
     now: str
-    record: Record = field(default_factory=Record)
+    record: Record = _NO_RECORD
     """The record with all its media types, which decide what the text of a part means."""
     refusal: PerdureError | None = None
     """The error for everything: the name is of a capture, and a rule about captures closes it."""
+    is_free: bool = False
+    """None of the rules refuses the reader, whatever level of the resource they are about."""
+
+    @property
+    def _admits_all(self) -> bool:
+        """True if the reader may read everything about the resource."""
+        return self.is_free and self.refusal is None
 
     def check_name(self) -> None:
         """Raise Forbidden or Unauthenticated if the reader may not read the named thing."""
@@ -181,6 +262,8 @@ class Guard:
 
     def show(self, record: Record) -> Record:
         """The record without the levels that the reader may not read."""
+        if self._admits_all:
+            return record
         return hide_levels(record, self.may_read, partial(self.may_read, with_bytes=True))
 
     def show_around_part(self, record: Record) -> Record:
@@ -188,6 +271,8 @@ class Guard:
 
         It decides about the part and is not shown: a part can be open in a closed document.
         """
+        if self._admits_all:
+            return record
         part = self.wanted.level.part
 
         def has_part(level: Level) -> bool:
@@ -210,6 +295,8 @@ class Guard:
 
         Raises Forbidden or Unauthenticated. Of several documents, the readable ones remain.
         """
+        if self._admits_all:
+            return step
         if isinstance(step, Fetch):
             self._check(self._name_level(step, part), with_bytes=True)
         if not isinstance(step, Choices) or not step.fetches:
@@ -237,6 +324,8 @@ class Guard:
     def _check(self, wanted: ReadObject, *, with_bytes: bool) -> None:
         if self.refusal is not None:
             raise self.refusal
+        if self.is_free and wanted.what is self.wanted.what:  # not the document of a part
+            return
         check_reading(
             self.rules,
             wanted,

@@ -234,13 +234,13 @@ class ReadDoor:
         return CaptureRules(self._records, self.rules, self._archives)
 
     def governs_name(self, name: Identifier) -> bool:
-        """Return True if a reading rule may be about what a name names.
+        """Return True if a reading rule about what a name names may refuse a reader.
 
         Call `rules.refresh` first, after every change of the registry.
         """
         if self._is_governed(name.archived):
             return self.capture_rules.refresh() or self.rules.has_rules(name)
-        return self.rules.has_rules(name)
+        return self.rules.has_rules(name, self._find_moment()[:10])
 
     def _is_governed(self, held: ArchivedItem | None) -> TypeGuard[ArchivedItem]:
         """Return True if rules about captures may be about what a name names."""
@@ -286,11 +286,9 @@ class ReadDoor:
         name, part = resolved.identifier, resolved.part_beside
         if resolved.is_elsewhere:
             name, part = resolved.whole, resolved.part
-        guard = self.rules.make_guard(name, part, reader, now)
+        guard = self.rules.make_guard(name, part, reader, now, resolved.holder or Record())
         if guard is None:
             return resolved
-        if resolved.holder is not None:
-            guard = replace(guard, record=resolved.holder)
         guard.check_name()
         record, holder = resolved.record, resolved.holder
         show_holder = guard.show if resolved.inside is None else guard.show_around_part

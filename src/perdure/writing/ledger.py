@@ -39,6 +39,7 @@ from perdure.model.records import Correction, Record, Representation, Token, Tom
 from perdure.model.references import DELEGATION, EQUAL, list_references
 from perdure.model.timestamps import format_timestamp
 from perdure.policy.proposals import check_alone
+from perdure.policy.reading_rules import RuleSubject
 from perdure.storage.byte_ports import (
     INCOMING,
     Bytes,
@@ -184,6 +185,8 @@ class Ledger:
         self._runs: list[tuple[Deed, list[Line], list[Line]]] = []
         self._refers: list[tuple[int, str]] = []
         self._revised = False
+        self._scope_rules: dict[str, int] = {}  # the newest rule about each scope
+        self._last_scope_rule = 0
         self.persons = 1
         """Persons who must agree to a withdrawal."""
         self.note_withdrawn: Callable[[str, Record], None] = _note_nothing
@@ -250,6 +253,8 @@ class Ledger:
         self._refers.clear()
         self._serials.clear()
         self._named.clear()
+        self._scope_rules.clear()
+        self._last_scope_rule = 0
         self._revised = False
         self._counter.note_revision()
         if _is_of_storage(error) and not _may_pass(error):
@@ -452,6 +457,18 @@ class Ledger:
         self._flush_records()
         self._revised = True
         return self.journal.save_rule(key, rule, Deed(RULE, self.now, rule.by))
+
+    def find_rules_about(self, subject: RuleSubject) -> list[ReadingRule]:
+        """The reading rules about a resource and its levels, or the newest one about a scope.
+
+        Of rules about scopes, only those are read that are newer than at the last call.
+        """
+        if subject.key:
+            return self.journal.find_rules(subject.key)
+        for rule in self.journal.find_rules("", self._last_scope_rule):
+            self._scope_rules[rule.about] = self._last_scope_rule = rule.number
+        number = self._scope_rules.get(subject.about)
+        return [] if number is None else self.journal.list_rules(number - 1, limit=1)
 
     # Serial numbers
     # --------------

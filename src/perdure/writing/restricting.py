@@ -25,15 +25,14 @@ def restrict_reading(ledger: Ledger, command: Restrict) -> Receipt:
     Raises InvalidRequest if the rule is malformed, or RuleUnknown if there is none to lift.
     """
     rule = replace(check_rule(command.rule), at=ledger.now, by=command.by, number=0)
-    key = read_rule(rule).key
-    about = identify_subject(rule)
-    known = select_in_force(ledger.journal.find_rules(key))
+    subject, about = read_rule(rule), identify_subject(rule)
+    known = select_in_force(ledger.find_rules_about(subject))
     before = next((one for one in known if identify_subject(one) == about), None)
     if before is None and rule.lifted:
         raise RuleUnknown(about=rule.about)
     if before is not None and _is_same(before, rule):
         return Receipt(outcome=Outcome.UNCHANGED, identifier=rule.about, revision=before.number)
-    number = ledger.save_rule(key, rule)
+    number = ledger.save_rule(subject.key, rule)
     outcome = Outcome.CREATED if before is None else Outcome.CHANGED
     return Receipt(outcome=outcome, identifier=rule.about, revision=number)
 
