@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import os
 import time
 from collections.abc import Iterator
@@ -16,13 +17,16 @@ from hypothesis import strategies as st
 from tests.extractors.cutting import content, source
 
 from perdure.errors import OverBudget, PartNotFound, PerdureError, Undecodable
+from perdure.errors.processes import ClientLeft
 from perdure.extractors import messages
 from perdure.extractors.confined import Budget, Confined
+from perdure.extractors.errands import Errand, start_errand
 from perdure.extractors.port import CHUNK, Decoded, Part, Source, Span, Stream
 from perdure.parts import ByteRange, Interval, Selector
 from perdure.testing import parts as strategies
 
 WHERE = "misbehaving:"
+PLACE = str(Path(__file__).parent)  # where workers find them
 OCTETS = "perdure.extractors.octets:EXTRACTOR"
 
 
@@ -30,10 +34,14 @@ OCTETS = "perdure.extractors.octets:EXTRACTOR"
 def confined() -> Iterator[Confined]:
     confined = Confined(most=1, budget=Budget(seconds=1, memory=256 << 20))
     with pytest.MonkeyPatch.context() as patched:
-        place = str(Path(__file__).parent)  # where workers find them
-        patched.setenv("PYTHONPATH", place, prepend=os.pathsep)
+        patched.setenv("PYTHONPATH", PLACE, prepend=os.pathsep)
         yield confined
     confined.close()
+
+
+@pytest.fixture
+def place_of_misbehaving(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", PLACE, prepend=os.pathsep)
 
 
 @pytest.fixture
@@ -140,6 +148,28 @@ def test_the_end_waits_for_no_decoder(thing: Source, monkeypatch: pytest.MonkeyP
         "Stopping",
         "Stopping",
     ]
+
+
+def test_work_for_a_client_that_left_is_abandoned(
+    thing: Source, place_of_misbehaving: None
+) -> None:
+    """It ends at once, not after the seconds that it may take, and with no verdict on the bytes."""
+    confined = Confined(most=1, budget=Budget(seconds=60, memory=256 << 20))
+    errand = Errand("parts")
+    with ThreadPoolExecutor(1) as threads, contextlib.closing(confined):
+        context = contextvars.copy_context()
+        cutting = threads.submit(
+            context.run, start_errand, errand, cut, confined, "SLEEPING", thing
+        )
+        while not confined._busy:
+            time.sleep(0.01)
+        errand.abandon()
+        with pytest.raises(ClientLeft):
+            cutting.result(20)
+        still_works(confined, thing)
+        with pytest.raises(ClientLeft):  # before it began
+            contextvars.copy_context().run(start_errand, errand, cut, confined, "SLEEPING", thing)
+        still_works(confined, thing)
 
 
 def test_extents(confined: Confined, thing: Source) -> None:

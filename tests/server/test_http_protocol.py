@@ -30,6 +30,7 @@ from uvicorn._types import ASGIReceiveCallable, ASGISendCallable, Scope
 from uvicorn.server import ServerState
 
 from perdure.errors import BadSettings
+from perdure.server.protocol import ending
 from perdure.server.protocol.head import LONGEST_HEAD, LONGEST_TARGET
 from perdure.server.protocol.http import (
     AnswerLater,
@@ -729,6 +730,62 @@ def test_who_closes_the_sending_side_is_answered() -> None:
         for sent in (b"GET /x" + MORE, put, PUT_CHUNKS + b"2\r\nab\r\n0\r\n\r\n"):
             [answer] = parse_answers(half_closed(running, sent))
             assert (answer.status, answer.seen["body"]) == (200, "ab" if b"PUT" in sent else "")
+
+
+@pytest.fixture
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client is asked at once whether it is there, and only a few times."""
+    monkeypatch.setattr(ending, "UNASKED", 0.01)
+    monkeypatch.setattr(ending, "AGAIN", 0.3)
+
+
+@pytest.mark.usefixtures("soon")
+def test_a_client_that_may_still_read_is_asked_until_its_answer() -> None:
+    """RFC 9110 section 15.2: "A client MUST be able to parse one or more 1xx responses received
+    prior to a final response"; "a server MUST NOT send a 1xx response to an HTTP/1.0 client"."""
+
+    async def slow(scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
+        await asyncio.sleep(0.4)
+        await mirror(scope, receive, send)
+
+    with serving(RawTargetProtocol, slow) as running:
+        told = half_closed(running, b"GET /x" + MORE)
+        asked = b"HTTP/1.1 102 Processing\r\n\r\n"
+        assert told.startswith(asked * 2 + b"HTTP/1.1 200 OK\r\n")
+        assert b"102" not in half_closed(running, b"GET /x HTTP/1.0\r\nHost: a\r\n\r\n")
+
+
+@pytest.mark.usefixtures("soon")
+def test_a_client_that_closed_its_socket_has_left() -> None:
+    """RFC 9293 section 3.6.1: a host that closed a socket resets the connection if data arrives."""
+    left, begun = threading.Event(), threading.Event()
+
+    async def waiting(scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
+        assert (await receive())["type"] == "http.request"
+        begun.set()
+        assert (await receive())["type"] == "http.disconnect"
+        left.set()
+
+    with serving(RawTargetProtocol, waiting) as running:
+        with running.connect() as wire:
+            wire.sendall(b"GET /x" + MORE)
+            assert begun.wait(10)
+        assert left.wait(10)
+
+
+@pytest.mark.usefixtures("soon")
+def test_no_interim_response_in_an_answer_that_has_begun() -> None:
+    async def begun(scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
+        headers = [(b"content-length", b"2")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        for more in (True, False):
+            await send({"type": "http.response.body", "body": b"a", "more_body": more})
+            await asyncio.sleep(0.1)
+
+    with serving(RawTargetProtocol, begun) as running:
+        told = half_closed(running, b"GET /x" + MORE)
+    assert told.count(b"HTTP/1.1") == 1
+    assert told.endswith(b"\r\n\r\naa")
 
 
 def test_all_that_were_asked_before_the_end_are_answered_in_order() -> None:

@@ -364,3 +364,20 @@ def test_a_flood_of_parts_delays_only_itself(tmp_path: Path) -> None:
             wire.close()
         wait_until(lambda: read_metrics(site, waiting) == 0)
         assert read_metrics(site, "perdure_dropped_requests_total") >= 1
+
+
+def test_parts_of_clients_that_left_are_neither_cut_nor_kept_waiting(tmp_path: Path) -> None:
+    """They close their sockets, as clients do, and do not reset their connections."""
+    pytest.importorskip("lxml")
+    rows = b"<rows>" + b"".join(b"<row><a>%d</a></row>" % one for one in range(30_000)) + b"</rows>"
+    with deployed(tmp_path / "registry") as site:
+        name = site.mint(text(rows, "xml", "application/xml"))
+        wires = [site.connect() for _ in range(12)]
+        for wire in wires:
+            wire.sendall(f"GET /{name}{SLOW} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
+        waiting, dropped = 'perdure_waiting_requests{queue="', "perdure_dropped_requests_total"
+        wait_until(lambda: read_metrics(site, waiting) >= 8)
+        for wire in wires:
+            wire.close()
+        wait_until(lambda: read_metrics(site, waiting) == 0)
+        assert read_metrics(site, dropped) >= 8

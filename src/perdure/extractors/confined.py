@@ -10,7 +10,8 @@ count). The parent waits a bounded time for each message, but only while it read
 keeps a worker busy and is not cut off.
 
 A worker that dies, hangs or reaches a limit is replaced, and the caller gets OverBudget or
-Undecodable. A worker is also replaced if its stream is not read to the end.
+Undecodable. A worker is also replaced if its stream is not read to the end, or if the client whose
+part it cuts has left (`perdure.extractors.errands`).
 
 What must stay true: nothing that happens in a worker harms the serving process. A worker carries
 nothing from one job to the next except imported modules.
@@ -33,6 +34,7 @@ from perdure.errors import PerdureError, Undecodable
 from perdure.errors.damage import DecoderCrashed
 from perdure.errors.limits import TimeExceeded
 from perdure.errors.processes import Stopping
+from perdure.extractors.errands import hold_errand
 from perdure.extractors.messages import (
     CHUNKS,
     END,
@@ -256,13 +258,14 @@ class _Worker:
         """The semaphore to release when its job is done."""
 
     def run_job(self, job: Job) -> Reply:
-        """Return the answer to a job. Raises the error that the worker reports."""
+        """Return the answer to a job. Raises the error that the worker reports, or ClientLeft."""
         self.ready = False
         self._budget = job.budget
         self._socket.settimeout(_PATIENCE * job.budget.seconds + _GRACE)
         try:
-            send_message(self._socket, JOB, encode(job))
-            kind, data = receive_message(self._socket)
+            with hold_errand(self.stop):
+                send_message(self._socket, JOB, encode(job))
+                kind, data = receive_message(self._socket)
             reply: Reply | None = read_reply(data) if kind == REPLY else None
             error = rebuild_error(reply) if isinstance(reply, FailedReply) else None
         except (*_UNREADABLE, msgspec.DecodeError) as trouble:

@@ -10,6 +10,8 @@ request of the longest line makes room, unless the line of the newcomer would be
 whose client has left is dropped. One whose client has closed its sending side, which is how most
 clients leave, comes after the others of its line.
 
+If a client leaves while a confined process cuts its part, that process is stopped.
+
 A part that is generated while it is sent keeps its turn until it was read or dropped, because it
 keeps a decoder.
 
@@ -25,7 +27,9 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass
+from functools import partial
 from math import ceil
 from typing import Any
 
@@ -34,6 +38,7 @@ import msgspec
 from perdure.errors.processes import ClientLeft, QueueFull
 from perdure.errors.quotas import TooManyWaiting
 from perdure.extractors.confined import AT_ONCE
+from perdure.extractors.errands import Errand, start_errand
 from perdure.extractors.port import Part, Stream
 from perdure.server.common.clients import RequestClient, find_current_client
 
@@ -42,6 +47,7 @@ _LISTERS = 2  # threads; each that computes delays the event loop
 _SENDERS = 8  # threads, each with a chunk of a body that is generated while it is sent
 _QUERIES = 2  # processes
 _PACKAGE, _OBJECT = "perdure.extractors.", ":EXTRACTOR"  # of usual names of extractors
+_UNWATCHED = 0.5  # seconds that work takes before its client is watched, which costs a task
 _RECENT = 0.2  # the weight of the last turn in the usual length of a turn
 _UNKNOWN = 1.0  # seconds; the length of a turn before any was taken
 _LONGEST_WAIT = 120  # seconds for which a refused client has to wait at most
@@ -84,7 +90,7 @@ class WorkQueue:
         Raises TooManyWaiting, QueueFull, ClientLeft, and the errors of the work.
         """
         with await self.take_turn():
-            return await asyncio.get_running_loop().run_in_executor(self._threads, work, *arguments)
+            return await self._do_work(work, *arguments)
 
     async def cut_part(self, work: Callable[..., Part], *arguments: Any) -> Part:
         """Cut a part in the same way. If it is generated while it is sent, the turn lasts until
@@ -92,7 +98,7 @@ class WorkQueue:
         """
         turn, loop = await self.take_turn(), asyncio.get_running_loop()
         try:
-            part = await loop.run_in_executor(self._threads, work, *arguments)
+            part: Part = await self._do_work(work, *arguments)
             if isinstance(part.body, Stream):
                 held = _HeldChunks(part.body.chunks, turn, loop)
                 return msgspec.structs.replace(part, body=Stream(held, part.body.length))
@@ -101,6 +107,32 @@ class WorkQueue:
             raise
         turn.end()
         return part
+
+    async def _do_work(self, work: Callable[..., Any], *arguments: Any) -> Any:
+        """Do work in a thread. If it takes longer and its client leaves, it is abandoned: what
+        waits for a confined process ends with ClientLeft."""
+        loop, client = asyncio.get_running_loop(), find_current_client()
+        errand = Errand(self.name)
+        begin = partial(copy_context().run, start_errand, errand, work, *arguments)
+        done = loop.run_in_executor(self._threads, begin)
+        if not client.can_be_watched:
+            return await done
+        departures: list[asyncio.Future[None]] = []
+
+        async def abandon_work() -> None:
+            await client.wait_until_gone()
+            errand.abandon()
+
+        def watch_client() -> None:
+            departures.append(asyncio.ensure_future(abandon_work()))
+
+        timer = loop.call_later(_UNWATCHED, watch_client)
+        try:
+            return await done
+        finally:
+            timer.cancel()
+            for departure in departures:
+                departure.cancel()
 
     async def take_turn(self) -> WorkTurn:
         """Wait for a turn of the client whose request the running task answers.

@@ -594,6 +594,11 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
             self._feed_received()
             self._close_when_done()
 
+    def _may_ask(self) -> bool:
+        if not self._answering or self._promised or self.cycle is None:
+            return False
+        return not self.cycle.response_started and self.scope["http_version"] == "1.1"
+
     def _close_when_done(self) -> None:
         if not self._ended:
             return
