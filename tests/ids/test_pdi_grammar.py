@@ -302,6 +302,21 @@ _ABOUT_A_COMPONENT = (
 )
 
 
+@pytest.mark.parametrize(
+    ("part", "place", "rule"),
+    [
+        ("crop=sec,3,3,y", 13, "section 3.4"),  # an interval of no length is in order
+        ("crop=sec,3,2,y", 11, "part-range"),
+    ],
+)
+def test_an_error_behind_an_interval_points_to_it_only_if_it_ends_too_early(
+    part: str, place: int, rule: str
+) -> None:
+    error = mistake(f"{_CITED}#{part}")
+    assert error is not None
+    assert (error.at - len(f"{_CITED}#"), rule in error.rule) == (place, True)
+
+
 @given(testing.spoil_texts(pdis.texts(depth=1)))
 def test_no_character_can_stand_where_an_error_points(text: str) -> None:
     error = mistake(text)
