@@ -117,6 +117,31 @@ def test_questions_parts_and_errors_pass_too(site: Deployment, upstream: Deploym
         assert same == direct.body, target
 
 
+def test_only_what_is_kept_is_said_to_be(site: Deployment, upstream: Deployment) -> None:
+    """RFC 9211 section 2.5: `stored` "indicates whether the cache stored the response" """
+    kept = hold(upstream, "kept", b"kept")
+    for target, status, stored in (
+        (f"/{kept}", 200, True),
+        (f"/{kept}?info", 200, False),
+        (f"/pdi://{SERIES}/1993/09/09/none.text.1", 404, False),
+        (f"/{kept.removesuffix('.text.1')}", 200, False),
+    ):
+        answer = site.get(target)
+        assert answer.status == status
+        assert ("; stored" in answer.headers["cache-status"]) is stored, target
+
+
+def test_without_a_cache_nothing_is_said_to_be_stored(tmp_path: Path, upstream: Deployment) -> None:
+    name = hold(upstream, "passing", b"passing")
+    place = tmp_path / "registry"
+    with deployed(place, private_networks=LOOPBACK, proxy_cache_bytes=0) as site:
+        delegate(site, f"pdi://{SERIES}/1993/", upstream.base, how="proxy")
+        for _ in range(2):
+            answer = site.get(f"/{name}")
+            assert answer.body == b"passing"
+            assert answer.headers["cache-status"].endswith("fwd=uri-miss; fwd-status=200")
+
+
 def test_a_range_of_what_is_not_kept_is_passed_on(site: Deployment, upstream: Deployment) -> None:
     name = hold(upstream, "range", LARGE).removesuffix(".text.1")
     answer = site.get(f"/{name}", "Range: bytes=5-9")

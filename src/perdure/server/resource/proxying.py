@@ -229,13 +229,14 @@ def _pass_answer(
     """Pass an answer on, and keep its document if it lasts and its digest agrees."""
     passed = _list_passed(response)
     kind = response.find_header("content-type") or "application/octet-stream"
-    stored = "; stored" if name else ""
     me = _find_own_name(service)
+    state = f"fwd=uri-miss; fwd-status={response.status}"
+    way = state_cache(me, state)
     fields: Fields = [
         *passed,
         *confine_type(strip_parameters(kind)),
         name_way(me),
-        state_cache(me, f"fwd=uri-miss; fwd-status={response.status}{stored}"),
+        way,
         (b"vary", b"prefer"),
     ]
     if request.method == "HEAD":
@@ -261,6 +262,8 @@ def _pass_answer(
     kept = KeptDocument(
         name=name, url=response.url, sha512=promised, length=0, fields=described, at=cache.clock()
     )
+    if writer is not None:
+        fields[fields.index(way)] = state_cache(me, f"{state}; stored")
     return Answer(response.status, fields, stream=_stream_checked(response, kept, writer))
 
 
