@@ -7,7 +7,12 @@ is remembered for the others. The read door decides it (`perdure.reading.delegat
 A name whose requests are passed on leads to its document if that is kept here
 (`perdure.server.fast.proxied`). The plain way asks other resolvers for everything else.
 
-What must stay true: what is remembered holds for one list of delegations and one day.
+The list of delegations and the day are looked up once for each state of the registry that is held
+for look-ups (`perdure.server.fast.lookups`). A revision ends that state, and so does the end of the
+turn of the event loop.
+
+What must stay true: what is remembered holds for one list of delegations and one day; both are at
+most one turn of the event loop old.
 """
 
 from __future__ import annotations
@@ -43,9 +48,12 @@ class AwayLeads:
         self._lookups = lookups
         self._fresh = settings.fresh_seconds
         self._documents = documents
+        self._turn = 0
+        """The state of `_lookups` for which the next two were looked up."""
+        self._index = DelegationIndex()
+        self._today = ""
         self._days: dict[str, list[bytes] | None] = {}
-        """The frames of the redirects of PDIs by their beginnings up to the day, for `_days_of`."""
-        self._days_of: tuple[DelegationIndex, str] | None = None
+        """The frames of the redirects of PDIs by their beginnings up to the day."""
 
     def find_lead(
         self, text: str, written: bytes, changes: int, *, is_full: bool
@@ -55,11 +63,15 @@ class AwayLeads:
         `written` is the name as the target has it. `is_full`: it has format and version, so its
         document may be kept. Raises AnswerLater if the disk must be read before.
         """
-        index = self._delegations.load_index()
-        if not index.held:
+        if self._turn != self._lookups.turn:
+            self._look_up_state()
+        if not self._index.held:
             return None
-        if text.startswith(PDI) and not index.divides_days:
-            frame = self._find_frame_of_day(index, text)
+        if text.startswith(PDI) and not self._index.divides_days:
+            try:
+                frame = self._days[text.rpartition("/")[0]]
+            except KeyError:
+                frame = self._find_frame_of_day(text)
         else:
             name = parse(text)
             held = self._delegations.find_reading(name)
@@ -70,27 +82,28 @@ class AwayLeads:
             frame = self._find_frame(held)
         if frame:
             head = escape_uri(written.decode("ascii")).join(frame)
-            return Lead(head, None, changes, is_away=True)
+            return Lead(head, None, changes, True)
         if frame is None or not is_full:
             return None
         document = self._documents.find_document(text)
         if document is None:
             return None
-        return ProxiedLead(document, changes, self._delegations.today)
+        return ProxiedLead(document, changes, self._today)
 
-    def _find_frame_of_day(self, index: DelegationIndex, text: str) -> list[bytes] | None:
+    def _look_up_state(self) -> None:
+        """Look up the delegations and the day, and forget what held for others."""
+        index, today = self._delegations.load_index(), self._delegations.today
+        if index is not self._index or today != self._today:
+            self._index, self._today, self._days = index, today, {}
+        self._turn = self._lookups.turn
+
+    def _find_frame_of_day(self, text: str) -> list[bytes] | None:
         """Find the frame for a PDI. It is the same for all PDIs of its series and day."""
-        today, known = self._delegations.today, self._days_of
-        is_known = known is not None and known[0] is index and known[1] == today
-        if not is_known or len(self._days) > _MOST_REMEMBERED:
-            self._days, self._days_of = {}, (index, today)
-        day = text.rpartition("/")[0]
-        try:
-            return self._days[day]
-        except KeyError:
-            found = self._find_frame(self._delegations.find_reading(parse(text)))
-            self._days[day] = found
-            return found
+        if len(self._days) >= _MOST_REMEMBERED:
+            self._days = {}
+        found = self._find_frame(self._delegations.find_reading(parse(text)))
+        self._days[text.rpartition("/")[0]] = found
+        return found
 
     def _find_frame(self, held: HeldDelegation | None) -> list[bytes] | None:
         """The text of a redirect around each place of the name; None if it is not redirected.

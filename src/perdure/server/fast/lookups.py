@@ -32,6 +32,8 @@ class TurnLookUp:
         self.is_held = False
         """True if a state is held, so that look-ups need not wait for the disk. The three functions
         above need it; `find_record` sees to it."""
+        self.turn = 0
+        """A number that grows with each state that is held."""
         self.changes = -1
         """The count of changes before the state that is held, or was held last; -1 if unknown."""
         self._read_keys: frozenset[str] = frozenset()
@@ -67,6 +69,7 @@ class TurnLookUp:
             self.changes = self._counts[1]
         self._lookup.hold_state()
         self.is_held = True
+        self.turn += 1
         asyncio.get_running_loop().call_soon(self.release_state)
 
     def release_state(self) -> None:
