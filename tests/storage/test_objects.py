@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+import os
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -36,7 +38,7 @@ from perdure.errors.object_stores import (
 )
 from perdure.model.commands import make_representation
 from perdure.registry import load_bytes
-from perdure.storage.byte_ports import Blanking, BytesRefused, BytesWriter
+from perdure.storage.byte_ports import Blanking, BytesRefused, BytesWriter, IntactBytes
 from perdure.storage.segments.objects.addresses import parse_address
 from perdure.storage.segments.objects.bucket_settings import ask_settings, sign_request
 from perdure.storage.segments.objects.client import ObjectAbsent, ObjectClient
@@ -323,6 +325,54 @@ def test_a_batch_that_was_stored_and_refused_leaves_nothing(
     assert len(list(held.read_records(one.segment))) == 1
 
 
+def test_a_segment_has_a_bounded_number_of_parts(
+    held: ObjectBytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever reads it lists them all; a segment that is full can be sealed on the same day."""
+    monkeypatch.setattr("perdure.storage.segments.objects.writer._MOST_PARTS", 2)
+    kept = []
+    with closing(open_writer(held)) as writer:
+        for number in range(5):
+            writer.begin_batch(NOON)
+            kept.append(append(writer, b"%d" % number))
+            writer.flush()
+            writer.note_commit()
+        assert [one.segment for one in kept] == [1, 1, 2, 2, 3]
+        assert writer.list_sealable(NOON) == [1, 2]
+        for number in (1, 2):
+            held.seal(number, NOON)
+    assert [held.read_bytes(one) for one in kept] == [b"0", b"1", b"2", b"3", b"4"]
+
+
+def test_a_seal_that_was_interrupted_is_repeated(held: ObjectBytes, proxy: FaultyProxy) -> None:
+    """At each request that writes: the segment can be read, and the next attempt completes it."""
+    with closing(open_writer(held)) as writer:
+        writer.begin_batch(NOON)
+        one = append(writer, b"some bytes")
+        writer.flush()
+        ((_, length, _),) = writer.list_lengths()
+        writer.note_commit()
+    for allowed in range(12):
+        left = [allowed]
+
+        def fail(method: str, path: str, left: list[int] = left) -> Fault | None:
+            if method in ("PUT", "POST", "DELETE") and "/locks/" not in path:
+                left[0] -= 1
+                return Fault(status=400) if left[0] < 0 else None
+            return None
+
+        proxy.find_fault = fail
+        with suppress(ObjectStoreFailed):
+            held.seal(one.segment, NOON)
+        proxy.find_fault = lambda method, path: None
+        assert held.read_bytes(one) == b"some bytes"
+    held.seal(one.segment, NOON)
+    assert list(held._client.list_objects("segments")) == []
+    assert list(held._client.list_objects("locks")) == []
+    checked = held.check_records(one.segment, length)
+    assert [type(found) for found in checked] == [IntactBytes]
+
+
 def test_a_slow_store_is_waited_for(held: ObjectBytes, proxy: FaultyProxy) -> None:
     proxy.find_fault = lambda method, path: Fault(wait=0.3) if is_part(method, path) else None
     with closing(open_writer(held)) as writer:
@@ -414,6 +464,18 @@ def test_a_segment_is_changed_by_one_node_at_a_time(held: ObjectBytes, proxy: Fa
     client.delete_objects([f"locks/{one.segment:06d}"])
     held.seal(one.segment, NOON)
     assert held.read_bytes(one) == b"one"
+
+
+def test_what_a_killed_process_left_in_incoming_is_removed(
+    held: ObjectBytes, tmp_path: Path
+) -> None:
+    incoming = tmp_path / "registry" / "incoming"
+    for name, hours in (("objects-old", 25), ("objects-new", 1)):
+        (incoming / name / "segments").mkdir(parents=True)
+        then = time.time() - hours * 3600
+        os.utime(incoming / name, (then, then))
+    open_writer(held).close()
+    assert [path.name for path in incoming.iterdir()] == ["objects-new"]
 
 
 # Reading

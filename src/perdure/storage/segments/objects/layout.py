@@ -110,7 +110,11 @@ def list_sealed(client: ObjectClient) -> list[int]:
     return sorted(int(found[1]) for key in keys if (found := _SEALED.search(key)))
 
 
+def list_loose(client: ObjectClient) -> list[int]:
+    """The numbers of the segments that have parts, in order."""
+    return sorted(int(name) for name in client.list_folders(SEGMENTS) if name.isdecimal())
+
+
 def list_numbers(client: ObjectClient) -> list[int]:
     """The numbers of all segments, in order."""
-    loose = (int(name) for name in client.list_folders(SEGMENTS) if name.isdecimal())
-    return sorted({*loose, *list_sealed(client)})
+    return sorted({*list_loose(client), *list_sealed(client)})

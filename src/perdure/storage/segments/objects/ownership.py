@@ -16,11 +16,11 @@ import os
 import secrets
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
-from perdure.errors.object_stores import ObjectTaken, SegmentHeldElsewhere
+from perdure.errors.object_stores import ObjectStoreFailed, ObjectTaken, SegmentHeldElsewhere
 from perdure.storage.durable import write_durably
 from perdure.storage.segments.objects.client import ObjectAbsent, ObjectClient
 from perdure.storage.segments.objects.layout import CLAIMS, LOCKS
@@ -102,5 +102,10 @@ class SegmentLocks:
             except ObjectAbsent:
                 other = "unknown"
             raise SegmentHeldElsewhere(place=self._client.name_place(key), node=other) from None
-        yield
+        try:
+            yield
+        except BaseException:
+            with suppress(ObjectStoreFailed):  # the node that left it may take it again
+                self._client.delete_objects([key])
+            raise
         self._client.delete_objects([key])

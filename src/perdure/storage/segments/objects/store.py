@@ -193,6 +193,7 @@ class ObjectBytes:
         with self._lock:
             self._layouts.clear()
         self._loose.clear()
+        self._workshop.clear_away()
         return ObjectWriter(
             self._client,
             ObjectClient(self._address, self._prefix, is_patient=False),

@@ -11,7 +11,9 @@ step can be repeated after a crash at any point.
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -36,6 +38,8 @@ from perdure.storage.segments.objects.layout import (
 from perdure.storage.segments.store import Segments
 
 _PIECE = 1 << 20
+_PREFIX = "objects-"
+_LONGEST_WORK = 86_400  # seconds
 _LAST = (DECLARATION,)
 """The files of a sealed segment that are written after all others."""
 
@@ -62,10 +66,17 @@ class Workshop:
                 self._fetch_file(f"{ocfl.ARCHIVE}/{name}", root / ocfl.ARCHIVE / name)
             yield root
 
+    def clear_away(self) -> None:
+        """Remove directories that were not touched for a day: their process is gone."""
+        limit = time.time() - _LONGEST_WORK
+        for path in self._incoming.glob(f"{_PREFIX}*"):
+            if path.stat().st_mtime < limit:
+                shutil.rmtree(path, ignore_errors=True)
+
     @contextmanager
     def _make_directory(self) -> Iterator[Path]:
         self._incoming.mkdir(exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix="objects-", dir=self._incoming) as made:
+        with tempfile.TemporaryDirectory(prefix=_PREFIX, dir=self._incoming) as made:
             root = Path(made)
             for name in (directory.SEGMENTS, ocfl.ARCHIVE, INCOMING):
                 (root / name).mkdir()

@@ -33,7 +33,7 @@ from perdure.storage.segments.objects.layout import (
     Layout,
     SegmentPart,
     find_layout,
-    list_numbers,
+    list_loose,
     make_part_key,
 )
 from perdure.storage.segments.objects.ownership import claim_number, find_owner, list_claims
@@ -42,6 +42,8 @@ from perdure.storage.spool import HEAD_ROOM
 _encode = msgspec.json.Encoder().encode
 _MOST_BUFFERED = 8 << 20
 _PIECE = 1 << 20
+_MOST_PARTS = 1000
+"""Parts of a segment: so many keys are listed in one answer."""
 _PAUSE = 5.0
 """Seconds after a failure in which the store is not asked again."""
 
@@ -79,14 +81,14 @@ class ObjectWriter:
         self._failed_at = float("-inf")
         self._failure: ObjectStoreFailed | None = None
         self._adopted: dict[int, tuple[Path, int]] = {}
-        self._number = self._end = self._sent = self._position = 0
+        self._number = self._end = self._sent = self._position = self._parts = 0
         self._day = now[:10]
         self._recover_segments(set(known), growing)
 
     def _recover_segments(self, known: set[int], growing: tuple[int, int, str] | None) -> None:
-        found, claimed = list_numbers(self._client), list_claims(self._client)
-        self._following = max([*found, *claimed, *known], default=0) + 1
-        for number in found:
+        claimed = list_claims(self._client)
+        self._following = max([*claimed, *known], default=0) + 1
+        for number in list_loose(self._client):
             layout = find_layout(self._client, number)
             if layout is None or layout.is_sealed:
                 continue
@@ -109,6 +111,7 @@ class ObjectWriter:
         if length == end:
             self._number, self._day = number, opened[:10]
             self._end = self._sent = self._position = end
+            self._parts = len(kept)
 
     def _set_aside(self, parts: list[SegmentPart]) -> None:
         """Move parts of an interrupted batch where you can inspect them. They are never served."""
@@ -121,7 +124,8 @@ class ObjectWriter:
 
     def begin_batch(self, now: str) -> None:
         self._now = now
-        if self._end and (self._end >= self._segment_bytes or self._day != now[:10]):
+        is_full = self._end >= self._segment_bytes or self._parts >= _MOST_PARTS
+        if self._end and (is_full or self._day != now[:10]):
             self._retire_segment()
 
     def append(self, name: str, version: int, content: Content) -> tuple[int, int]:
@@ -177,6 +181,7 @@ class ObjectWriter:
         self._buffer.clear()
         self._sent = self._position
         self._created.append(key)
+        self._parts += 1
         self._sending.append(self._pool.submit(self._client.create_object, key, data))
 
     def flush(self) -> None:
@@ -260,7 +265,7 @@ class ObjectWriter:
         self._pool.shutdown()
 
     def _retire_segment(self) -> None:
-        self._number = self._end = self._sent = self._position = 0
+        self._number = self._end = self._sent = self._position = self._parts = 0
 
     def _take_number(self) -> int:
         with self._refuse_failures():
