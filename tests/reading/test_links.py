@@ -481,3 +481,16 @@ def test_the_links_of_captured_pages(tmp_path: Path) -> None:
 def test_a_doi_after_its_label_is_read_as_in_an_address(written: str) -> None:
     (found,) = find_written(f"See DOI {written}, again".encode())
     assert found.identifier == read_address(f"doi:{written}")
+
+
+_LABELS = [b"doi", b"DOI", b".", b" ", b":", b"\n", b"10.1000/1", b"x"]
+
+
+@given(st.lists(st.sampled_from(_LABELS), max_size=30))
+def test_a_label_without_a_colon_is_found_where_it_is_read(pieces: list[bytes]) -> None:
+    """ "`doi 10.1000/182` and `DOI: 10.1000/182` are read, too": with a dot, blanks, a colon."""
+    text = b"".join(pieces)
+    label = re.compile(rb"doi\.?(?:\s*:\s*|\s{1,2})(?=10\.[0-9]{4,9}/)", re.IGNORECASE)
+    is_apart = {at for at in range(len(text)) if text[at + 3 : at + 4] in (b" ", b".")}
+    expected = {one.start() for one in label.finditer(text)} & is_apart
+    assert {at for at in find_places(text) if at in is_apart} == expected

@@ -158,16 +158,19 @@ def _is_markdown_link(data: bytes, at: int) -> bool:
 def _place(data: bytes, found: _Found) -> Iterator[DeclaredLink]:
     """Yield links with their places in the canonical text, counted from one to the next."""
     counted = position = 0
-    count = _count_bytes if data.isascii() and b"\r" not in data else _count_canonical
-    for how, identifier, start, stop in sorted(found, key=itemgetter(2, 3)):
-        position += count(data, counted, start)
+    in_order = sorted(found, key=itemgetter(2, 3))
+    if data.isascii() and b"\r" not in data:  # the same numbers, in a fraction of the time
+        count_breaks = data.count
+        for how, identifier, start, stop in in_order:
+            position += start - counted + count_breaks(b"\n", counted, start)
+            counted = start
+            extent = stop - start + count_breaks(b"\n", start, stop)
+            yield DeclaredLink(how, identifier, position, extent)
+        return
+    for how, identifier, start, stop in in_order:
+        position += _count_canonical(data, counted, start)
         counted = start
-        yield DeclaredLink(how, identifier, position, count(data, start, stop))
-
-
-def _count_bytes(data: bytes, start: int, stop: int) -> int:
-    """Return the same number for a text in ASCII without CR, in a third of the time."""
-    return stop - start + data.count(b"\n", start, stop)
+        yield DeclaredLink(how, identifier, position, _count_canonical(data, start, stop))
 
 
 def _count_canonical(data: bytes, start: int, stop: int) -> int:

@@ -122,33 +122,38 @@ class _MarkupReading:
 
     def read_value(self, usual: UsualValue, start: int, stop: int) -> Iterable[MarkedIdentifier]:
         """Return the identifiers in a value, of which the first is at its start."""
-        name = usual.attribute.lower()
-        if name.startswith(b"xmlns"):
-            return ()
-        how = self._describe_attribute(name, usual.element)
+        how = _IN_HTML.get(usual.attribute) if self._rule is HTML else None
+        if how is None:
+            name = usual.attribute.lower()
+            if name.startswith(b"xmlns"):
+                return ()
+            how = self._describe_attribute(name, usual.element)
         identifier = read_complete(usual.text, self._bases)
         if identifier is None:
             return self._read_slice(how, start, stop)
         return (MarkedIdentifier(how, identifier, start, stop),)
 
-    def read_attribute(self, attribute: Attribute) -> Iterator[MarkedIdentifier]:
+    def read_attribute(self, attribute: Attribute) -> Iterable[MarkedIdentifier]:
         """Return the identifiers in the value of an attribute."""
         name = bytes(attribute.name).lower()
         if name.startswith(b"xmlns"):
-            return iter(())
+            return ()
         element = b"" if self._rule is HTML else self._read_name()
         how = self._describe_attribute(name, element)
         return self._read_slice(how, attribute.value.start, attribute.value.stop)
 
-    def read_text(self, stop: int) -> Iterator[MarkedIdentifier]:
-        """Yield the identifiers in the text after the tag, up to the next one."""
+    def read_text(self, stop: int) -> Iterable[MarkedIdentifier]:
+        """Return the identifiers in the text after the tag, up to the next one."""
         start = self.tag.stop
         if self._rule is HTML and _CODE.match(self._data, self.tag.start, start):
-            return
+            return ()
         how = self._describe_text()
         if self._data.find(b"<", start, stop) < 0:  # nearly always
-            yield from self._read_slice(how, start, stop)
-            return
+            return self._read_slice(how, start, stop)
+        return self._read_divided(how, start, stop)
+
+    def _read_divided(self, how: str, start: int, stop: int) -> Iterator[MarkedIdentifier]:
+        """Yield the identifiers in a text between two tags that has comments and the like."""
         for one in read_text_between(self._data, start, stop, self._rule):
             yield from self._read_slice(how, one.start, one.stop, is_escaped=not one.verbatim)
 
@@ -170,11 +175,13 @@ class _MarkupReading:
 
     def _read_slice(
         self, how: str, start: int, stop: int, *, is_escaped: bool = True
-    ) -> Iterator[MarkedIdentifier]:
-        for found in read_places(
-            self._data, self._places, start, stop, self._bases, is_escaped=is_escaped
-        ):
-            yield MarkedIdentifier(how, found.identifier, found.start, found.stop)
+    ) -> list[MarkedIdentifier]:
+        return [
+            MarkedIdentifier(how, *found)
+            for found in read_places(
+                self._data, self._places, start, stop, self._bases, is_escaped=is_escaped
+            )
+        ]
 
     def _read_name(self) -> bytes:
         """Return the name of the tag in lower case; empty before the first tag."""

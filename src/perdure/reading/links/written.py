@@ -34,7 +34,7 @@ _COMPLETE = re.compile(
 """A token without character references. The label of a DOI may have more spellings."""
 _HOST = re.compile(rb"(?i:https?)://([!#-.0-;=?-\[\]_a-z~]*+)")
 _LOOSE_DOI = re.compile(rb"doi\.?(?:\s*:\s*|\s{1,2})(?=10\.[0-9]{4,9}/)", re.IGNORECASE)
-_DOI_APART = re.compile(rb"doi(?=[ .])\.?(?:\s*:\s*|\s{1,2})(?=10\.[0-9]{4,9}/)")
+_DOI_APART = re.compile(rb"doi(?:\.(?:\s*:\s*|\s{1,2})| (?:\s*:\s*|\s?))(?=10\.[0-9]{4,9}/)")
 """A DOI whose label is not followed by a colon, in a text in lower case."""
 _BARE_DOI = re.compile(r"10\.[0-9]{4,9}/\S+")
 _IN_WORD = re.compile(rb"[0-9A-Za-z_+.%-]\Z")
@@ -102,7 +102,10 @@ def read_places(
     `places` are those of the complete text (`find_places`); the others are of `find_written`.
     """
     end = start
-    for at in places[bisect_left(places, start) : bisect_left(places, stop)]:
+    for index in range(bisect_left(places, start), len(places)):
+        at = places[index]
+        if at >= stop:
+            return
         if at < end or (at > start and _IN_WORD.match(text, at - 1, at)):
             continue
         found = _read_place(text, at, stop, bases, is_escaped=is_escaped)
@@ -154,10 +157,8 @@ def choose_candidates(text: bytes, places: list[int], bases: tuple[str, ...] = (
 
 def _is_elsewhere(text: bytes, at: int, bases: tuple[str, ...]) -> bool:
     """Return True if the address of something else begins at a place."""
-    if text[at] not in b"hH" or text[at : at + 4].lower() != b"http":
-        return False
-    host = _HOST.match(text, at)
-    if host is not None and _is_resolver(host[1]):
+    host = _HOST.match(text, at) if text[at] in b"hH" else None
+    if host is None or _is_resolver(host[1]):
         return False
     token = _TOKEN.match(text, at)
     return token is not None and not _may_be_resolver(token[0], bases)
