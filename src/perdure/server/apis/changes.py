@@ -5,7 +5,7 @@
 
 How it works: an answer has the rows after `since`, one per line, up to `limit`. With
 `Prefer: wait=30` (RFC 7240), a request for which there is no row yet waits at most 30 seconds for
-the next change, which it notices by `perdure.storage.generation`. At most `MOST_WAITING` requests
+the next change (`perdure.server.common.change_watch`). At most `MOST_WAITING` requests
 wait; further ones are answered at once. Changes within the scopes of the token have full rows, the
 others public ones. `full=stored` leaves out the lines in the form of `perdure import`. The field
 `Perdure-Head` says which change is the last one, so that a mirror knows how far behind it is. The
@@ -18,9 +18,7 @@ and all rows of an answer from one state of the registry.
 
 from __future__ import annotations
 
-import asyncio
 import re
-import time
 from contextlib import suppress
 from http import HTTPStatus
 
@@ -40,7 +38,6 @@ HEAD = b"perdure-head"
 LIMIT, MOST = 1000, 10_000
 LONGEST_WAIT = 60  # seconds
 MOST_WAITING = 256
-_LOOK_EVERY = 0.05  # seconds
 _WAIT = re.compile(r"(?:^|[,;\s])wait\s*=\s*\"?([0-9]{1,4})", re.ASCII | re.IGNORECASE)
 _NO_CACHE = (b"cache-control", b"no-cache")
 _PRIVATE = (b"cache-control", b"no-store")
@@ -67,9 +64,9 @@ async def list_changes(service: Service, request: Request) -> Answer:
     if mirror is not None and mirror.covers_all and mark is not None and have is not None:
         await service.run_cutter(_note_mark, service, mirror.name, min(mark, have))
     applied = []
-    if not body and seconds and service.waiting_count < MOST_WAITING:
+    if not body and seconds and service.change_watch.waiting_count < MOST_WAITING:
         applied.append((b"preference-applied", b"wait=%d" % seconds))
-        await _wait_for_change(service, seen, seconds)
+        await service.change_watch.wait_beyond(seen, seconds)
         body, head = await read(page.write_rows)
     if head is not None:
         applied.append((HEAD, f"{head.epoch}.{head.number}".encode()))
@@ -110,16 +107,3 @@ class _Page:
             else:
                 lines = writer.write_full(found, mirror.select_lines, with_import=self._with_import)
             return b"".join(lines), records.find_head()
-
-
-async def _wait_for_change(service: Service, seen: int, seconds: int) -> None:
-    """Wait until there is another change, the time is over, or the server stops."""
-    end = time.monotonic() + seconds
-    with service.count_as_waiting():
-        # Another process writes the count into shared memory, so nothing can call us back.
-        while (  # noqa: ASYNC110
-            service.count_changes() == seen
-            and time.monotonic() < end
-            and not service.stopping.is_set()
-        ):
-            await asyncio.sleep(_LOOK_EVERY)

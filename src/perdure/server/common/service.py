@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import version
@@ -28,6 +27,7 @@ from perdure.reading.resolve import ReadDoor
 from perdure.reading.resolved import Resolved
 from perdure.registry import Registry
 from perdure.server.common.bearers import Bearers
+from perdure.server.common.change_watch import ChangeWatch
 from perdure.server.common.desk_sessions import DeskSessions
 from perdure.server.common.indexes import ReaderIndexes
 from perdure.server.common.left_records import LeftRecords
@@ -80,10 +80,11 @@ class Service:
     sessions: Sessions = field(init=False)
     mirror_marks: MirrorMarks = field(init=False)
     """The last change that each mirror has."""
+    change_watch: ChangeWatch = field(init=False)
+    """Wakes requests that wait for the next change."""
     queues: WorkQueues = field(init=False)
     """Do the work that is not done in the event loop, in turns of the clients."""
     _indexes: list[ReaderIndexes] = field(default_factory=list)
-    _waiting_for_changes: set[object] = field(default_factory=set)
     _relays: list[StreamingFetcher] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -95,6 +96,7 @@ class Service:
         object.__setattr__(self, "mirror_marks", MirrorMarks(self.registry.root))
         bounds = QueueBounds(self.settings.waiting_per_address, self.settings.waiting_requests)
         object.__setattr__(self, "queues", WorkQueues(bounds))
+        object.__setattr__(self, "change_watch", ChangeWatch(self.count_changes, self.stopping))
 
     @property
     def settings(self) -> Settings:
@@ -136,21 +138,6 @@ class Service:
     def count_changes(self) -> int:
         """Return a number that grows with every change."""
         return self.bearers.change_count
-
-    @property
-    def waiting_count(self) -> int:
-        """The number of requests waiting for the next change."""
-        return len(self._waiting_for_changes)
-
-    @contextmanager
-    def count_as_waiting(self) -> Iterator[None]:
-        """Count a request as waiting for the next change."""
-        ticket = object()
-        self._waiting_for_changes.add(ticket)
-        try:
-            yield
-        finally:
-            self._waiting_for_changes.discard(ticket)
 
     def find_record(self, identifier: Identifier) -> Record | None:
         """The stored record of a name, or of a name that is equal to it, which a write changes.
