@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -217,9 +217,12 @@ class Registry:
 
     def make_read_door(self, templates: tuple[str, ...]) -> ReadDoor:
         """Return a read door that locates parts by these templates, not those of the settings."""
+        from perdure.reading.foreseen_rules import ForeseenRules
         from perdure.reading.resolve import ReadDoor
-        from perdure.storage.origin import find_origin
+        from perdure.storage.origin import FORESEEN, find_origin, load_foreseen
 
+        is_mirror = find_origin(self.root) is not None
+        load = partial(load_foreseen, self.root)
         own = (self.settings.archive_id, *self.settings.archive_aliases)
         return ReadDoor(
             self.records,
@@ -230,7 +233,8 @@ class Registry:
             clock=self.clock,
             archives=own,
             # rules come from the origin of a mirror, the id of its archive does not
-            governs_all=not self.settings.archive_id or find_origin(self.root) is not None,
+            governs_all=not self.settings.archive_id or is_mirror,
+            ruling=ForeseenRules(self.records, self.root / FORESEEN, load) if is_mirror else None,
         )
 
     def _is_assigned_here(self, name: Identifier) -> bool:

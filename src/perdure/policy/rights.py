@@ -154,6 +154,28 @@ def _is_within_days(token: Token, day: str) -> bool:
     return (token.first_day or _DAWN) <= day <= (token.last_day or _DUSK)
 
 
+def may_overlap(scope: str, other: str) -> bool:
+    """Return False only if no name is in both scopes.
+
+    >>> may_overlap("*.gov.us", "oma.eop.gov.us"), may_overlap("a.us", "pdi://a.us/1997/")
+    (True, True)
+    >>> may_overlap("a.us", "b.us"), may_overlap("hdl:1839/*", "pdi://a.us/")
+    (False, False)
+    """
+    if is_within(scope, other) or is_within(other, scope):
+        return True
+    one, two = (_find_beginning(text) for text in (scope, other))
+    return one.startswith(two) or two.startswith(one)
+
+
+def _find_beginning(scope: str) -> str:
+    """Return what all names in a scope begin with, without the label of PDIs."""
+    text = scope.lower()
+    for label in ("urn:", "pdi://", "pdi:"):
+        text = text.removeprefix(label)
+    return text.partition("*")[0]
+
+
 def covers_object(scope: str, what: Object) -> bool:
     """Return True if the object is in the scope.
 

@@ -43,8 +43,8 @@ from perdure.policy.capture_subjects import (
 from perdure.policy.reading_rights import ReadObject, find_refusal
 from perdure.policy.reading_rules import read_rule_subject
 from perdure.policy.rights import Object, covers_object, make_object
+from perdure.reading.foreseen_rules import RuleRecords
 from perdure.reading.guarding import ReadingRules
-from perdure.storage.ports import Records
 
 _LARGEST_CACHE = 1000  # rules
 
@@ -79,7 +79,7 @@ class _KnownRule(msgspec.Struct, frozen=True):
 class CaptureRules:
     """The rules about the captures of one registry. Safe to use from several threads."""
 
-    def __init__(self, records: Records, names: ReadingRules, archives: Iterable[str]) -> None:
+    def __init__(self, records: RuleRecords, names: ReadingRules, archives: Iterable[str]) -> None:
         """`archives` are the ids of this registry's own archive; `names` are all other rules."""
         self._records = records
         self._names = names

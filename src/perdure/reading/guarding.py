@@ -42,7 +42,7 @@ from perdure.policy.reading_rules import find_rule_key, select_in_force
 from perdure.policy.rights import Object, make_object
 from perdure.policy.scope_index import ScopeIndex
 from perdure.policy.showing import hide_levels
-from perdure.storage.ports import Records
+from perdure.reading.foreseen_rules import RuleRecords
 
 _NO_RECORD = Record()
 _MOST_RESOURCES = 10_000  # whose rules are remembered
@@ -133,7 +133,7 @@ class _ResourceRules:
 class ReadingRules:
     """The rules of one registry. Safe to use from several threads."""
 
-    def __init__(self, records: Records) -> None:
+    def __init__(self, records: RuleRecords) -> None:
         self._records = records
         self._scopes = _ScopeRules()
         self._resources = _ResourceRules()

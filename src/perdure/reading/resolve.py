@@ -62,6 +62,7 @@ from perdure.policy.naming import identify_record, qualify_identifier, read_qual
 from perdure.policy.reading_rights import make_read_object
 from perdure.policy.showing import show_to_readers
 from perdure.policy.unfolding import NameBeginning, Unfolding, find_beginnings, split_hash
+from perdure.reading.foreseen_rules import RuleRecords
 from perdure.reading.guarding import Guard, ReadingRules
 from perdure.reading.resolved import Resolved
 from perdure.storage.ports import Records
@@ -103,16 +104,19 @@ class ReadDoor:
         clock: Callable[[], datetime] = _find_time,
         archives: tuple[str, ...] = (),
         governs_all: bool = False,
+        ruling: RuleRecords | None = None,
     ) -> None:
         """`archives` are the ids of the web archive of this registry. With `governs_all`, a rule
-        about captures may be about those of an archive with another id, as in a mirror.
+        about captures may be about those of an archive with another id, as in a mirror. `ruling`
+        has the reading rules, if others than those of the records are in force.
         """
         self._records = records
         self._find_elsewhere = find_elsewhere
         self._is_assigned_here = is_assigned_here
         self._delegations = delegations
         self._clock = clock
-        self.rules = ReadingRules(records)
+        self._ruling = ruling or records
+        self.rules = ReadingRules(self._ruling)
         self._archives = archives
         self._governs_all = governs_all
         self._unfolding = Unfolding(records.find_record, templates)
@@ -231,7 +235,7 @@ class ReadDoor:
         """The reading rules about captures."""
         from perdure.reading.capture_guarding import CaptureRules  # few registries have captures
 
-        return CaptureRules(self._records, self.rules, self._archives)
+        return CaptureRules(self._ruling, self.rules, self._archives)
 
     def governs_name(self, name: Identifier) -> bool:
         """Return True if a reading rule about what a name names may refuse a reader.
@@ -248,11 +252,11 @@ class ReadDoor:
             return False
         if held.archive.removeprefix("~") in self._archives:
             return True
-        return self._governs_all and self._records.find_last_rule() > 0
+        return self._governs_all and self._ruling.find_last_rule() > 0
 
     def governs_captures(self, captures: Sequence[Capture]) -> bool:
         """Return True if a reading rule may be about one of some captures."""
-        if not self._records.find_last_rule() or not self.capture_rules.refresh():
+        if not self._ruling.find_last_rule() or not self.capture_rules.refresh():
             return False
         return self.capture_rules.govern(captures)
 
@@ -263,7 +267,7 @@ class ReadDoor:
 
         `note` is called as soon as a rule matters.
         """
-        if reader.name == LOCAL or not self._records.find_last_rule():
+        if reader.name == LOCAL or not self._ruling.find_last_rule():
             return None
         return self.capture_rules.make_guard(reader, self._find_moment(), note)
 

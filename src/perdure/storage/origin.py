@@ -3,6 +3,7 @@
     origin.json    the address of the origin, what is mirrored, and what an operator accepted
     origin.token   the secret of the mirror's token there, readable by its owner alone
     mirror.json    how far it is, and the evidence if it has stopped; can be deleted
+    foreseen.json  reading rules of the origin whose changes the mirror does not have yet
 
 What must stay true: a directory with `origin.json` writes nothing but what its origin wrote, until
 it is promoted; the secret is in no other file.
@@ -11,17 +12,20 @@ it is promoted; the secret is in no other file.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
 from perdure.model.mirroring import Contradiction
+from perdure.model.reading_rules import ReadingRule
 from perdure.storage.checked_file import load_checked, save_checked
 from perdure.storage.durable import sync_directory
 
 FILE = "origin.json"
 SECRET = "origin.token"  # noqa: S105  (the name of a file)
 STATE = "mirror.json"
+FORESEEN = "foreseen.json"
 ALL = "*"
 """The scope of a mirror of everything."""
 
@@ -79,6 +83,12 @@ class MirrorState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """Earlier contradictions, which were accepted."""
 
 
+class ForeseenFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Rules that the origin has set, and whose changes are not mirrored yet."""
+
+    rules: tuple[ReadingRule, ...]
+
+
 def load_origin(root: Path) -> MirroredOrigin | None:
     """The origin of a mirror; None if the directory is none. Raises Corrupt."""
     return load_checked(root / FILE, MirroredOrigin)
@@ -130,6 +140,22 @@ def save_state(root: Path, state: MirrorState, *, durably: bool) -> None:
     beside = root / f".{STATE}.{os.getpid()}"
     beside.write_bytes(msgspec.json.encode(state))
     beside.replace(root / STATE)
+
+
+def save_foreseen(root: Path, rules: Sequence[ReadingRule]) -> None:
+    """Make rules that are foreseen durable, with their numbers. Raises OSError."""
+    save_checked(root / FORESEEN, ForeseenFile(rules=tuple(rules)))
+
+
+def load_foreseen(root: Path) -> tuple[ReadingRule, ...]:
+    """Return the rules that are foreseen. Raises Corrupt."""
+    found = load_checked(root / FORESEEN, ForeseenFile)
+    return () if found is None else found.rules
+
+
+def forget_foreseen(root: Path) -> None:
+    """Remove the rules that were foreseen. Raises OSError."""
+    (root / FORESEEN).unlink(missing_ok=True)
 
 
 def retire_origin(root: Path, at: str) -> None:

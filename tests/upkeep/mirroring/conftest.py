@@ -165,6 +165,9 @@ def serve_fake(fake: FakeOrigin) -> Iterator[FakeOrigin]:
             """Say nothing."""
 
         def do_GET(self) -> None:
+            if self.path.startswith("/restrictions"):  # it is an older registry
+                self._send(403, b"")
+                return
             fake.asked.append(self.path)
             asked = parse_qs(urlsplit(self.path).query)
             if fake.refuses_ahead and "have" in asked:

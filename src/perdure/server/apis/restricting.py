@@ -1,6 +1,7 @@
 """Reading rules over HTTP: `/restrictions`.
 
-    GET  /restrictions   the rules in force that the caller may change, page by page
+    GET  /restrictions   the rules in force that the caller may change, page by page; for a mirror,
+                         those about something that it may have
     POST /restrictions   sets the rule about a name or a scope, or lifts it
 
 How it works: every caller sends a token with the right `restrict`, which must cover the complete
@@ -12,6 +13,7 @@ What must stay true: a caller sees no rule about anything that the token does no
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from http import HTTPStatus
 from typing import Any
@@ -34,7 +36,7 @@ from perdure.policy.reading_rules import (
     read_rule,
     select_in_force,
 )
-from perdure.server.common import auth
+from perdure.server.common import auth, mirrors
 from perdure.server.common.answers import Answer, make_answer
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
@@ -57,29 +59,42 @@ class Restriction(RequestedRule, frozen=True, kw_only=True, forbid_unknown_field
 
 async def list_restrictions(service: Service, request: Request) -> Answer:
     """Answer GET or HEAD of `/restrictions`. Raises Unauthenticated, Forbidden, InvalidRequest."""
-    chain = _find_chain(service, request)
+    covers = _find_covered(service, request)
     asked = request.parameters
     limit = read_number("limit", asked.get("limit", str(LIMIT)), 1, MOST)
     cursor = read_number("cursor", asked.get("cursor", "0"), 0, LAST_CURSOR)
-    now = auth.current_time(service)
-    found = await service.read_list(_select_covered, service, chain, now, cursor, limit + 1)
+    found = await service.read_list(_select_covered, service, covers, cursor, limit + 1)
     body: dict[str, Any] = {"restrictions": [_show_rule(one) for one in found[:limit]]}
     if len(found) > limit:
         body["cursor"] = str(found[limit - 1].number)
     return make_answer(HTTPStatus.OK, _JSON, msgspec.json.encode(body), _PRIVATE)
 
 
+def _find_covered(service: Service, request: Request) -> Callable[[ReadingRule], bool]:
+    """Return the function that says which rules the caller may see."""
+    token = auth.find_bearer(service, request)
+    if RIGHT not in token.operations and mirrors.RIGHT in token.operations:
+        return mirrors.check_mirror(service, request).may_see_rule
+    chain, now = _find_chain(service, request), auth.current_time(service)
+
+    def covers(rule: ReadingRule) -> bool:
+        with suppress(Forbidden):
+            _check_subject(service, chain, read_rule(rule), now)
+            return True
+        return False
+
+    return covers
+
+
 def _select_covered(
-    service: Service, chain: tuple[Token, ...], now: str, after: int, limit: int
+    service: Service, covers: Callable[[ReadingRule], bool], after: int, limit: int
 ) -> list[ReadingRule]:
-    """The first rules in force behind a number that a chain of tokens covers."""
+    """Return the first rules in force behind a number that the caller may see."""
     records = service.registry.records
     found: list[ReadingRule] = []
     for rule in select_in_force(records.list_rules(limit=records.find_last_rule())):
-        if rule.number > after:
-            with suppress(Forbidden):
-                _check_subject(service, chain, read_rule(rule), now)
-                found.append(rule)
+        if rule.number > after and covers(rule):
+            found.append(rule)
         if len(found) == limit:
             break
     return found

@@ -6,7 +6,8 @@ of everything have asked for the changes after it, or until the time is over: te
 of `wait`. The write is durable in any case; `Preference-Applied` says that it is mirrored, too.
 
 What must stay true: a mirror gets nothing that is outside a scope of its token, or of a token from
-which it was granted; of changes to tokens it gets the hash alone.
+which it was granted; of changes to tokens it gets the hash alone. It gets every reading rule about
+something that it may have, or else it would serve what is closed.
 """
 
 from __future__ import annotations
@@ -16,13 +17,19 @@ import re
 import time
 from collections.abc import Sequence
 
+import msgspec
+
 from perdure.errors import Forbidden
 from perdure.errors.credentials import RightMissing
+from perdure.ids import parse
 from perdure.model import stored
 from perdure.model.changes import BEGIN, RULE, WITHOUT_RECORDS, Change, Line
+from perdure.model.reading_rules import ReadingRule
 from perdure.model.records import Record, Token
 from perdure.policy import rights
 from perdure.policy.naming import identify_record
+from perdure.policy.reading_rules import read_rule
+from perdure.policy.rights import may_overlap
 from perdure.server.common import auth
 from perdure.server.common.answers import Answer
 from perdure.server.common.request import Request
@@ -33,6 +40,7 @@ _MIRRORED = re.compile(r"(?:^|[,;\s])mirrored\s*=\s*\"?([1-9])\b", re.ASCII | re
 _WAIT = re.compile(r"(?:^|[,;\s])wait\s*=\s*\"?([0-9]{1,4})", re.ASCII | re.IGNORECASE)
 _USUAL_WAIT, _LONGEST_WAIT = 10, 60  # seconds
 _LOOK_EVERY = 0.05  # seconds
+_decode_rule = msgspec.json.Decoder(ReadingRule).decode
 
 
 class MirrorRights:
@@ -45,7 +53,7 @@ class MirrorRights:
         self.name = chain[0].name
         granting = all("delegate" in one.operations for one in chain[1:])
         self.covers_all = granting and all(map(_covers_all, chain))
-        """True if it may have everything but tokens: only then may it see the reading rules."""
+        """True if it may have everything but tokens, and so all reading rules."""
 
     def select_lines(self, change: Change, lines: Sequence[Line]) -> Sequence[Line] | None:
         """The lines of a change that the mirror may have; None if it may only see that it exists.
@@ -54,12 +62,30 @@ class MirrorRights:
         """
         if change.act == BEGIN:
             return lines
+        if change.act == RULE and len(lines) == 1:
+            return lines if self.may_see_rule(_decode_rule(lines[0][1])) else None
         if change.act in WITHOUT_RECORDS:
-            return lines if change.act == RULE and self.covers_all else None
+            return None
         if self.covers_all:
             return lines
         shown = [line for line in lines if self.may_mirror(line[0], stored.decode_stored(line[1]))]
         return shown or None
+
+    def may_see_rule(self, rule: ReadingRule) -> bool:
+        """Return True if a reading rule may be about something that the mirror may have."""
+        if self.covers_all:
+            return True
+        subject = read_rule(rule)
+        if subject.is_scope or subject.captures is not None:
+            about = "pwid:" if subject.captures is not None else subject.about
+            return all(
+                any(may_overlap(about, scope) for scope in one.authorities) for one in self._chain
+            )
+        what = rights.make_object(parse(subject.about))
+        return all(
+            any(rights.covers_object(scope, what) for scope in one.authorities)
+            for one in self._chain
+        )
 
     def may_mirror(self, key: str, record: Record) -> bool:
         """Return True if the mirror may have a record and its bytes."""

@@ -58,7 +58,7 @@ RIGHTS = (
         pattern="/restrictions",
         handler=restricting.list_restrictions,
         operation="listRestrictions",
-        text="reading rules in force that the caller may change; with the right `restrict`",
+        text="reading rules in force that the token covers; right `restrict` or `mirror`",
         parameters=(
             Parameter(
                 name="limit",

@@ -20,6 +20,8 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote, urlencode, urlsplit
 
+import msgspec
+
 from perdure.errors import DigestMismatch, PerdureError
 from perdure.errors.mirroring import OriginSpelling, OriginUnusable
 from perdure.ids import parse
@@ -27,6 +29,7 @@ from perdure.ids.keys import spell_key
 from perdure.model.changes import ChangeMark, parse_mark
 from perdure.model.commands import Content
 from perdure.model.mirroring import MirroredChange, SoughtContent
+from perdure.model.reading_rules import ReadingRule
 from perdure.policy.naming import qualify_identifier
 from perdure.storage.byte_ports import CHUNK
 from perdure.storage.spool import Spool
@@ -37,6 +40,7 @@ _SECONDS = 60.0
 _LARGEST_PAGE = 256 << 20
 _LONGEST_LINE = 64 << 10
 _FULL = "&full=stored"
+_NOT_TOLD = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND)
 _AT_ONCE = 1000
 """Representations that are asked for together."""
 
@@ -51,6 +55,13 @@ class ChangePage(NamedTuple):
     changes: list[MirroredChange]
     head: ChangeMark | None
     """Its last change, if it told of it."""
+
+
+class _RulePage(msgspec.Struct):
+    """An answer of `/restrictions`."""
+
+    restrictions: list[ReadingRule]
+    cursor: str = ""
 
 
 def check_url(url: str) -> str:
@@ -160,6 +171,27 @@ class RegistryClient:
         except OriginForgets:
             return None
         return found[0] if found and found[0].change.mark == mark else None
+
+    def fetch_rules(self, after: int) -> list[ReadingRule] | None:
+        """Fetch the reading rules in force with numbers behind this one.
+
+        None if the registry does not tell its mirrors. Raises OriginUnusable.
+        """
+        found: list[ReadingRule] = []
+        cursor = str(after)
+        while cursor:
+            answer = self._ask("GET", f"/restrictions?limit=10000&cursor={cursor}", None, {})
+            if answer.status in _NOT_TOLD:
+                self._drop(answer)
+                return None
+            self._check_status(answer)
+            try:
+                page = msgspec.json.decode(self._read_all(answer), type=_RulePage)
+            except msgspec.MsgspecError as error:
+                raise self._make_unusable(f"its rules cannot be read: {error}") from error
+            found += page.restrictions
+            cursor = page.cursor
+        return found
 
     # Bytes
     # -----

@@ -51,6 +51,7 @@ from perdure.storage.origin import (
 from perdure.storage.ports import storage_errors
 from perdure.upkeep.mirroring.client import OriginForgets, RegistryClient
 from perdure.upkeep.mirroring.comparing import list_served
+from perdure.upkeep.mirroring.foreseeing import Foresight
 from perdure.upkeep.mirroring.handed_over import HandOvers
 from perdure.upkeep.mirroring.meeting import KnownMarks, count_common, read_change
 from perdure.upkeep.mirroring.wire import show_row
@@ -106,8 +107,8 @@ class MirrorFollower:
         self._client = RegistryClient(origin.url, load_secret(registry.root))
         self._ahead = RegistryClient(origin.url, load_secret(registry.root))
         """Asks for the page after the one that is being replayed."""
-        state = load_state(registry.root)
-        self.state = state or MirrorState(at=self._now(), verdict="following")
+        self._foresight = Foresight(registry, self._client)
+        self.state = load_state(registry.root) or MirrorState(at=self._now(), verdict="following")
         self._saved = 0.0
         self._next_upkeep = 0.0
         self._opened = ExitStack()
@@ -184,9 +185,10 @@ class MirrorFollower:
             page = self._ahead.end_changes(mark) or self._client.fetch_changes(
                 mark, limit=PAGE, wait=wait
             )
-            if mark is not None and len(page.changes) == PAGE:
-                last = page.changes[-1].change.mark
-                self._ahead.begin_changes(last, have=mark, limit=PAGE)
+            is_full = len(page.changes) == PAGE
+            if mark is not None and is_full:
+                self._ahead.begin_changes(page.changes[-1].change.mark, have=mark, limit=PAGE)
+            self._foresight.foresee(page.changes, is_full=is_full)
             self._replay(page.changes)
         except OriginForgets:
             self._stop(self._find_fork(head))
@@ -288,13 +290,13 @@ class MirrorFollower:
         for one, why in missing.items():
             if why == "wrong":
                 raise OriginAlters(url=self.origin.url, sha512=one.sha512)
-        left = sum(why not in _GONE for why in missing.values())
-        if left:
-            self.state = msgspec.structs.replace(self.state, missing=self.state.missing + left)
+        left = self.state.missing + sum(why not in _GONE for why in missing.values())
+        self.state = msgspec.structs.replace(self.state, missing=left)
         return found
 
     def _keep_up(self) -> None:
-        """Seal complete segments, and fetch the bytes that could not be had before."""
+        """Forget foreseen rules, seal complete segments, fetch bytes that were missing."""
+        self._foresight.forget()
         now = time.monotonic()
         if now < self._next_upkeep:
             return
@@ -385,8 +387,7 @@ class MirrorFollower:
 
 def may_follow(root: Path) -> bool:
     """Return False if a process follows the origin already, or if the mirror has stopped."""
-    state = load_state(root)
-    if state is not None and state.contradiction is not None:
+    if (state := load_state(root)) is not None and state.contradiction is not None:
         return False
     try:
         with hold_lock(root / WRITE_LOCK, HasWriter(used=quote(root))):
