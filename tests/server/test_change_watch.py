@@ -80,6 +80,26 @@ def test_many_requests_cost_one_look() -> None:
     watching(work)
 
 
+def test_a_request_that_waits_again_at_once_is_woken_again() -> None:
+    """Another one that was woken with it has not gone on yet."""
+
+    async def work(changes: Changes, watch: ChangeWatch, _stopping: asyncio.Event) -> None:
+        async def follow() -> None:
+            await watch.wait_beyond(0, LONG)
+            await watch.wait_beyond(1, LONG)
+
+        following = asyncio.create_task(follow())
+        other = asyncio.create_task(watch.wait_beyond(0, LONG))
+        await until(lambda: watch.waiting_count == 2)
+        changes.count = 1
+        await other
+        await until(lambda: watch.waiting_count == 1)
+        changes.count = 2
+        await following
+
+    watching(work)
+
+
 def test_the_end_of_the_time_the_client_or_the_server() -> None:
     async def work(_changes: Changes, watch: ChangeWatch, stopping: asyncio.Event) -> None:
         await watch.wait_beyond(0, 0.01)
