@@ -285,13 +285,20 @@ def _read_target(given: object, place: str) -> AssertionTarget:
 def _make_target(iri: object, place: str, selectors: list[object]) -> AssertionTarget:
     if not isinstance(iri, str) or not _IRI.fullmatch(iri):
         raise AssertionMalformed(place=place, expected="an absolute IRI")
-    selected = [one for one in selectors if isinstance(one, dict)]
-    if len(selected) < len(selectors):
-        raise AssertionMalformed(place="selector", expected="an object")
+    selected = [_read_selector(one) for one in selectors]
     identifier = None if _is_beginning(iri) else find_identifier(iri)
     if identifier is not None and identifier.fragment is None and len(selected) == 1:
         identifier = _narrow_target(identifier, selected[0])
     return AssertionTarget(iri=iri, identifier=identifier, selectors=tuple(selected))
+
+
+def _read_selector(given: object) -> Mapping[str, Any]:
+    """Return a selector. One that is named by its IRI has nothing else: it is not fetched."""
+    if isinstance(given, str) and _IRI.fullmatch(given):
+        return {"id": given}
+    if not isinstance(given, dict):
+        raise AssertionMalformed(place="selector", expected="an object, or the IRI of one")
+    return given
 
 
 def _is_beginning(iri: str) -> bool:
