@@ -35,6 +35,7 @@ from perdure.errors import (
     PreconditionFailed,
     UnknownAuthority,
 )
+from perdure.errors.unavailable import BytesAtKeeper
 from perdure.ids import ark, parse
 from perdure.ids.ark import Ark
 from perdure.model.commands import (
@@ -42,6 +43,7 @@ from perdure.model.commands import (
     Bind,
     Break,
     Commit,
+    Content,
     Mint,
     Outcome,
     Receipt,
@@ -56,6 +58,7 @@ from perdure.policy.proposals import find_standing
 from perdure.registry import initialise
 from perdure.storage.segments import warc
 from perdure.storage.segments.store import Segments
+from perdure.storage.segments.writer import SegmentWriter
 from perdure.storage.spool import make_content
 from perdure.storage.sqlite.opening import FILE
 from perdure.storage.sqlite.records import SqliteRecords
@@ -268,6 +271,28 @@ def _kept(
         for one in version.representations
     ]
     return replace(record, versions=()), held
+
+
+def test_documents_whose_bytes_are_refused_are_refused_alone(
+    root: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All documents of a batch, or some of them: names beside them are given, without a gap."""
+    mint, name = Mint(authority=SERIES, contents=(text("a"),)), Mint(authority=SERIES)
+    append, refused = SegmentWriter.append, BytesAtKeeper(host="elsewhere")
+
+    def refuse(self: SegmentWriter, name: str, version: int, content: Content) -> tuple[int, int]:
+        if content.data == b"a":
+            raise refused
+        return append(self, name, version, content)
+
+    monkeypatch.setattr(SegmentWriter, "append", refuse)
+    kept = Mint(authority=SERIES, contents=(text("b"),))
+    with closing(open_registrar(root, clock)) as registrar:
+        assert registrar.execute_commands([mint, mint]) == [refused, refused]
+        assert registrar.execute_commands([mint, name, mint])[::2] == [refused, refused]
+        answers = registrar.execute_commands([mint, kept, mint, kept, name])
+    names = [one.identifier for one in answers if isinstance(one, Receipt)]
+    assert names == [f"{TODAY}/2.text.1", f"{TODAY}/3.text.1", f"{TODAY}/4"]
 
 
 def test_no_more_names_are_reserved_than_there_are(root: Path, clock: Clock) -> None:

@@ -119,7 +119,8 @@ def mint_run(
         answers.append(Receipt(outcome=Outcome.CREATED, identifier=name, revision=1))
     serials.use_numbers(used)
     for documents in runs.values():
-        ledger.add_documents(documents)
+        if documents.lines:  # none, if the bytes of all were refused
+            ledger.add_documents(documents)
     return answers
 
 
