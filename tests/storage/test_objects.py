@@ -534,6 +534,20 @@ def test_reading_goes_on_when_the_store_answers(held: ObjectBytes, proxy: Faulty
     assert held.read_bytes(one) == b"some bytes"
 
 
+def test_erased_bytes_leave_the_cache(held: ObjectBytes, tmp_path: Path) -> None:
+    with closing(open_writer(held)) as writer:
+        writer.begin_batch(NOON)
+        one, other = append(writer, b"secret"), append(writer, b"other")
+        writer.flush()
+        writer.note_commit()
+    kept = held.find_local(one)[0].path, held.find_local(other)[0].path
+    left = replace(one, sha512=sha512(bytes(6)))
+    held.blank_bytes([Blanking(held=left, spans=((0, 6),))], NOON)
+    assert [path.exists() for path in kept] == [False, True]
+    file, offset = held.find_local(left)
+    assert file.read(6, offset) == bytes(6)
+
+
 def test_the_cache_is_bounded(proxy: FaultyProxy, tmp_path: Path) -> None:
     held = open_through(
         proxy, tmp_path / "registry", make_address(options=f"{QUICK}&cache_bytes=100")
