@@ -262,3 +262,42 @@ def test_the_registry_is_read_ahead_while_it_is_cold(desk: Desk) -> None:
     assert begun.wait(TIMEOUT)
     reads.close()
     assert ended.is_set()
+
+
+def test_a_request_that_fails_keeps_no_other_waiting(desk: Desk, cold: ColdReads) -> None:
+    cold.is_cold = True
+    complaints: list[Any] = []
+
+    async def run() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, about: complaints.append(about["exception"]))
+        answered = asyncio.Event()
+        left = iter(range(CLIENTS))
+
+        def fail_or_end() -> None:
+            if next(left) == CLIENTS - 1:
+                answered.set()
+            raise ZeroDivisionError
+
+        for number in range(CLIENTS):
+            cold.start_reading(f"urn:example:{number}", fail_or_end)
+        await asyncio.wait_for(answered.wait(), TIMEOUT)
+
+    asyncio.run(run())
+    assert [type(one) for one in complaints] == [ZeroDivisionError] * CLIENTS
+
+
+def test_an_event_loop_that_has_ended_is_forgotten(desk: Desk, cold: ColdReads) -> None:
+    """Its reads end without it, and those of the next one arrive."""
+
+    async def leave() -> None:
+        for number in range(CLIENTS - 1):
+            cold.start_reading(f"urn:example:{number}", lambda: None)
+
+    async def stay() -> None:
+        answered = asyncio.Event()
+        cold.start_reading("urn:example:last", answered.set)
+        await asyncio.wait_for(answered.wait(), TIMEOUT)
+
+    asyncio.run(leave())
+    asyncio.run(stay())

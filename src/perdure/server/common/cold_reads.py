@@ -6,8 +6,9 @@ looks up all records itself, which costs least. `check_waits` asks the system te
 often the event loop had to wait. After more than a few times the registry counts as cold: a thread
 looks each record up first, and the event loop does it again when the record is in the page cache.
 Many threads wait for the disk at once, each with a connection of its own; meanwhile another one
-reads the complete file, if there is memory for it. When they no longer have to wait, the event loop
-looks up all records itself again.
+reads the complete file, if there is memory for it. They wake the event loop once for all records
+that have arrived, because each wake costs as much as a look-up. When they no longer have to wait,
+the event loop looks up all records itself again.
 
 What must stay true: a warm registry costs nothing here. Nothing that a thread found is used, so it
 cannot be out of date.
@@ -17,9 +18,11 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections import deque
 from collections.abc import Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
+from queue import SimpleQueue
 from resource import RUSAGE_THREAD, getrusage
 from typing import Protocol
 
@@ -55,6 +58,86 @@ class SystemCounts:
         return getrusage(RUSAGE_THREAD).ru_inblock
 
 
+class _Arrivals:
+    """Calls functions in one event loop as soon as threads have done their work for them."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self._done: deque[tuple[Callable[[], None], Exception | None]] = deque()
+        self._woken = False
+
+    def note_done(self, then: Callable[[], None], error: Exception | None) -> None:
+        """Let the event loop call `then`, and report the error of the work. Called in a thread."""
+        self._done.append((then, error))
+        if not self._woken:
+            self._woken = True
+            with suppress(RuntimeError):  # the loop is closed, so no one waits
+                self.loop.call_soon_threadsafe(self._give_done)
+
+    def _give_done(self) -> None:
+        # Cleared before the queue is emptied: work that is done later wakes the loop again.
+        self._woken = False
+        while self._done:
+            then, error = self._done.popleft()
+            if error is not None:
+                self._report(error)
+            try:
+                then()
+            except Exception as fault:  # the others still get their records
+                self._report(fault)
+
+    def _report(self, error: Exception) -> None:
+        context = {"message": "a record was not read from the disk", "exception": error}
+        self.loop.call_exception_handler(context)
+
+
+class _Threads:
+    """Threads that read for event loops; all are started at the first use."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._started: list[threading.Thread] = []
+        self._arrivals: _Arrivals | None = None
+
+    def start_job(self, job: Callable[[], None]) -> None:
+        """Do this in a thread. It must raise nothing."""
+        while len(self._started) < self._count:
+            thread = threading.Thread(target=self._run_jobs, name="perdure-cold", daemon=True)
+            self._started.append(thread)
+            thread.start()
+        self._jobs.put(job)
+
+    def start_work(self, work: Callable[[], None], then: Callable[[], None]) -> None:
+        """Do this in a thread, and then call `then` in the running event loop."""
+        loop = asyncio.get_running_loop()
+        arrivals = self._arrivals
+        if arrivals is None or arrivals.loop is not loop:
+            arrivals = self._arrivals = _Arrivals(loop)
+
+        def job() -> None:
+            error = None
+            try:
+                work()
+            except Exception as fault:  # the event loop reports it
+                error = fault
+            arrivals.note_done(then, error)
+
+        self.start_job(job)
+
+    def close(self) -> None:
+        """Wait until all work is done, and end the threads."""
+        for _ in self._started:
+            self._jobs.put(None)
+        for thread in self._started:
+            thread.join()
+        self._started.clear()
+
+    def _run_jobs(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            job()
+
+
 class ColdReads:
     """Reads records from the disk for one worker. Call its methods only in the event loop."""
 
@@ -71,7 +154,7 @@ class ColdReads:
         self._waited = 0
         """Threads that had to wait since the last check."""
         self._warm_checks = 0
-        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="perdure-cold")
+        self._threads = _Threads(_THREADS)
         self._local = threading.local()
 
     def check_waits(self) -> None:
@@ -83,34 +166,30 @@ class ColdReads:
             self._warm_checks = 0
             if not self.is_cold:
                 self.is_cold = True
-                self._threads.submit(self._read_ahead)
+                self._threads.start_job(self._read_ahead)
         elif self.is_cold:
             self._warm_checks += 1
             self.is_cold = self._warm_checks < _WARM_AFTER
 
     def start_reading(self, key: str, then: Callable[[], None]) -> None:
         """Read a record from the disk, and then call a function."""
-
-        def finish(future: asyncio.Future[None]) -> None:
-            try:
-                future.result()
-            finally:
-                then()
-
-        self._run_in_thread(self._read_record, key).add_done_callback(finish)
+        self._threads.start_work(partial(self._count_wait, self._read_record, key), then)
 
     def read_target(self, text: str) -> Awaitable[None]:
         """Read from the disk what is needed to resolve the name in a request target, if any."""
-        return self._run_in_thread(self._resolve_target, text)
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def finish() -> None:
+            if not done.done():  # or the request was given up
+                done.set_result(None)
+
+        self._threads.start_work(partial(self._count_wait, self._resolve_target, text), finish)
+        return done
 
     def close(self) -> None:
         """Wait for the threads, and end them."""
         self.is_cold = False
-        self._threads.shutdown()
-
-    def _run_in_thread(self, work: Callable[[str], object], text: str) -> asyncio.Future[None]:
-        loop = asyncio.get_running_loop()
-        return loop.run_in_executor(self._threads, self._count_wait, work, text)
+        self._threads.close()
 
     # in a thread
     # -----------
