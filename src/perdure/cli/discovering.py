@@ -15,12 +15,14 @@ if TYPE_CHECKING:
 
     from perdure.fetching.discovery.discovering import Discoverer, Discovery, DiscoveryStep
     from perdure.fetching.fetcher import Fetcher
+    from perdure.fetching.streaming import StreamingFetcher
     from perdure.ids import Identifier
     from perdure.policy.discovery.zones import ZoneEntry
     from perdure.settings import Settings
 
 USER_AGENT = "perdure"
 _LARGEST = 256 << 20  # bytes of an answer, which is held in memory
+_LONGEST = 86_400.0  # seconds for a document
 
 
 @click.command(cls=PerdureCommand)
@@ -79,6 +81,15 @@ def make_fetcher(settings: Settings) -> Fetcher:
 
     limits = Limits(body=_LARGEST, inflated=_LARGEST, seconds=600.0)
     return Fetcher(user_agent=USER_AGENT, networks=settings.private_networks, limits=limits)
+
+
+def make_streamer(settings: Settings) -> StreamingFetcher:
+    """Make the fetcher for documents of other resolvers, which are not held in memory."""
+    from perdure.fetching.streaming import StreamingFetcher, StreamLimits
+
+    streamer = StreamingFetcher(user_agent=USER_AGENT, networks=settings.private_networks)
+    streamer.limit_streams(StreamLimits(body_seconds=_LONGEST))
+    return streamer
 
 
 def make_discoverer(

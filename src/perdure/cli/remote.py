@@ -3,6 +3,7 @@
 How it works: discovery finds the resolver (`perdure.cli.discovering`), and each command asks it in
 its protocol: the name itself for the bytes, a service of RFC 2169 for locations and descriptions,
 `?cite=` for a citation. A public resolver redirects; DOIs are also cited by content negotiation.
+The bytes are written while they arrive, so a document may be larger than the memory.
 
 What must stay true: every request follows the rules of safe fetching, redirects included, because
 name servers and resolvers are strangers; bytes that are not the promised ones are an error.
@@ -11,12 +12,13 @@ name servers and resolvers are strangers; bytes that are not the promised ones a
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urlencode
 
 import msgspec
 
+from perdure.cli.arriving import ArrivingAnswer
 from perdure.cli.command import here
 from perdure.cli.discovering import find_resolvers, make_fetcher, report_elsewhere
 from perdure.cli.fetching import (
@@ -29,8 +31,10 @@ from perdure.cli.fetching import (
 from perdure.errors.servers import ServerRefused, TransferBroken
 from perdure.errors.tree import read_document
 from perdure.fetching.discovery.discovering import FoundResolver
-from perdure.fetching.exchange import Exchange
+from perdure.fetching.exchange import Exchange, Unreachable
 from perdure.fetching.fetcher import REDIRECTS, Fields, find_redirect
+from perdure.fetching.streaming import StreamedResponse
+from perdure.formats.essence import strip_parameters
 from perdure.ids import Identifier
 from perdure.model.queries import Want
 from perdure.reading.targets import spell_part_path, spell_path
@@ -48,7 +52,9 @@ _CITED_BY_NEGOTIATION = {
     "bibtex": "application/x-bibtex",
     "ris": "application/x-research-info-systems",
 }
+_OK = 200
 _GONE = 410
+_LONGEST_PROBLEM = 1 << 20  # bytes
 
 
 def find_resolver(identifier: Identifier) -> FoundResolver:
@@ -65,11 +71,15 @@ def deliver(
     resolver = find_resolver(identifier)
     if resolver.source == "public" and not (follow and resolver.is_official):
         return AtLocation(identifier=str(identifier), uri=resolver.address, resolver=resolver.name)
-    fields = [("Want-Repr-Digest", "sha-512=10, sha-256=5"), ("Accept-Encoding", "identity")]
-    if accept:
-        fields.append(("Accept", ", ".join(accept)))
+    fields = (
+        ("Want-Repr-Digest", "sha-512=10, sha-256=5"),
+        ("Accept-Encoding", "identity"),
+        ("Accept", ", ".join(accept) or "*/*"),
+        ("Connection", "close"),
+    )
     follows = follow or resolver.kind == "thttp"
-    answer = _ask(_spell_address(resolver, identifier, part), tuple(fields), follow=follows)
+    address = _spell_address(resolver, identifier, part)
+    answer = ArrivingAnswer(here().load_settings(), address, fields, follow=follows)
     return _read_delivery(str(identifier), answer)
 
 
@@ -95,33 +105,34 @@ def _ask(url: str, fields: Fields, *, follow: bool = False) -> Exchange:
     return answer
 
 
-def _read_delivery(name: str, answer: Exchange) -> Delivery:
-    onwards = find_redirect(answer)
-    if answer.status in REDIRECTS and onwards:
+def _read_delivery(name: str, answer: ArrivingAnswer) -> Delivery:
+    head = answer.response
+    onwards = find_redirect(head)
+    if onwards:
+        answer.close()
         return AtLocation(identifier=name, uri=onwards)
-    if answer.status != 200:
-        return _read_refusal(name, answer)
-    body = make_fetcher(here().load_settings()).decode_content(answer)
-    digests = parse_digests(answer.find_header("Repr-Digest"))
+    if head.status != _OK:
+        body = b""
+        with suppress(Unreachable):  # then there is only the status
+            body = answer.read_body(_LONGEST_PROBLEM)
+        return _read_refusal(name, head, body)
+    digests = parse_digests(head.find_header("Repr-Digest"))
+    is_part = head.find_header("Perdure-Part") is not None
     return DeliveredBytes(
-        identifier=answer.find_header("Content-Location") or name,
-        pieces=_yield_body(body),
+        identifier=head.find_header("Content-Location") or name,
+        pieces=answer.yield_pieces(),
         sha512=digests.get("sha-512"),
         sha256=digests.get("sha-256"),
-        length=len(body),
-        where=answer.url,
-        media_type=answer.media_type if answer.find_header("Perdure-Part") else "",
+        length=answer.length,
+        where=head.url,
+        media_type=strip_parameters(head.find_header("Content-Type") or "") if is_part else "",
     )
 
 
-def _yield_body(body: bytes) -> Iterator[bytes]:
-    yield body
-
-
-def _read_refusal(name: str, answer: Exchange) -> WithdrawnResource:
+def _read_refusal(name: str, answer: Exchange | StreamedResponse, body: bytes) -> WithdrawnResource:
     """Return the tombstone in an answer. Raises the error that it reports otherwise."""
     try:
-        told = msgspec.json.decode(answer.body, type=dict[str, Any])
+        told = msgspec.json.decode(body, type=dict[str, Any])
     except msgspec.MsgspecError:
         told = {}
     if answer.status == _GONE:
@@ -150,7 +161,7 @@ def resolve_remotely(identifier: Identifier, want: Want) -> tuple[dict[str, Any]
     kind = "text/uri-list" if want in _LISTS else "application/json, */*;q=0.1"
     answer = _ask(service, (("Accept", kind),))
     if answer.status == _GONE or (answer.status >= 300 and answer.status not in REDIRECTS):
-        gone = _read_refusal(str(identifier), answer)
+        gone = _read_refusal(str(identifier), answer, answer.body)
         return fields | {"step": "gone", "tombstone": gone.tombstone}, gone.sentence
     text = answer.body.decode("utf-8", "replace")
     if want not in _LISTS:
@@ -179,7 +190,7 @@ def cite_remotely(identifier: Identifier, part: str | None, style: str, locale: 
         words = urlencode({"cite": style, "locale": locale})
         answer = _ask(f"{address}{mark}{words}", ())
     if answer.status != 200:
-        gone = _read_refusal(str(identifier), answer)
+        gone = _read_refusal(str(identifier), answer, answer.body)
         raise ServerRefused(url=answer.url, answered=_GONE, phrase=gone.sentence)
     body = make_fetcher(here().load_settings()).decode_content(answer)
     return body.decode("utf-8", "replace").strip()

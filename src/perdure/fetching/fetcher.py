@@ -17,6 +17,7 @@ import socket
 import ssl
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
+from typing import Protocol
 
 from perdure.errors import quote
 from perdure.errors.captures import HeaderUnsendable, HostNotPublic
@@ -207,14 +208,25 @@ class Fetcher:
         return Unreachable(url=where.url, fault=reason, cause=cause.value)
 
 
-def find_redirect(exchange: Exchange) -> str | None:
+class AnsweredRequest(Protocol):
+    """The head of an answer."""
+
+    @property
+    def url(self) -> str: ...
+    @property
+    def status(self) -> int: ...
+    def find_header(self, name: str) -> str | None:
+        """Return the value of a header field, or None without one."""
+
+
+def find_redirect(answer: AnsweredRequest) -> str | None:
     """Return the URL to which a response redirects; None if it does not redirect."""
-    location = exchange.find_header("Location")
-    if exchange.status not in REDIRECTS or not location:
+    location = answer.find_header("Location")
+    if answer.status not in REDIRECTS or not location:
         return None
     # browsers accept UTF-8 although RFC 9110 allows only ASCII
     text = location.encode("latin-1").decode("utf-8", "replace")
-    return join_url(exchange.url, text)
+    return join_url(answer.url, text)
 
 
 async def _read_response(incoming: asyncio.StreamReader, reading: ResponseReader) -> None:

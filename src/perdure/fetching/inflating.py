@@ -7,6 +7,7 @@ is damaged or exceeds the limit, the result is the data before that.
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterable
 
 from perdure.fetching.exchange import Exchange
 
@@ -21,14 +22,23 @@ def decode_content(exchange: Exchange, limit: int) -> bytes:
 
     It is empty if the entity has a coding that was not requested.
     """
+    return decode_body(exchange.body, list_codings(exchange.headers), limit)
+
+
+def list_codings(headers: Iterable[tuple[str, str]]) -> list[str]:
+    """Return the content codings that a head names, in the order in which they were applied."""
     codings = [
         coding.strip().lower()
-        for name, value in exchange.headers
+        for name, value in headers
         if name.lower() == "content-encoding"
         for coding in value.split(",")
     ]
-    body = exchange.body[:limit]
-    applied = [coding for coding in codings if coding not in {"", "identity"}]
+    return [coding for coding in codings if coding not in {"", "identity"}]
+
+
+def decode_body(body: bytes, applied: list[str], limit: int) -> bytes:
+    """Return a body without these content codings, as `decode_content` does."""
+    body = body[:limit]
     if len(applied) > _MOST_CODINGS:
         return b""
     for coding in reversed(applied):
