@@ -40,37 +40,50 @@ class ForeseenRules:
         self._load = load
         self._loading = threading.Lock()
         self._stamp: tuple[int, int] | None = None
-        self._rules: list[tuple[str, ReadingRule]] = []
+        self._rules: dict[str, list[ReadingRule]] = {}
+        """The foreseen rules by their keys."""
+        self._last = 0
 
     def find_last_rule(self) -> int:
-        last = max((rule.number for _, rule in self._list_foreseen()), default=0)
+        last = self._last if self._read_foreseen() else 0
         return max(self._records.find_last_rule(), last)
 
     def find_rules(self, key: str, after: int = 0) -> list[ReadingRule]:
-        foreseen = (one for one in self._list_foreseen() if one[0] == key)
-        return self._add_foreseen(self._records.find_rules(key, after), foreseen, after)
+        foreseen = self._read_foreseen().get(key, [])
+        return _add_rules(self._records.find_rules(key, after), foreseen, after)
 
     def find_rules_below(self, beginning: str, after: int = 0) -> list[ReadingRule]:
-        foreseen = (one for one in self._list_foreseen() if one[0].startswith(beginning))
-        return self._add_foreseen(self._records.find_rules_below(beginning, after), foreseen, after)
+        foreseen = self._read_foreseen()
+        below = [one for key in foreseen if key.startswith(beginning) for one in foreseen[key]]
+        return _add_rules(self._records.find_rules_below(beginning, after), below, after)
 
-    def _add_foreseen(
-        self, stored: list[ReadingRule], foreseen: Iterable[tuple[str, ReadingRule]], after: int
-    ) -> list[ReadingRule]:
-        known = {rule.number for rule in stored}
-        more = [one for _, one in foreseen if one.number > after and one.number not in known]
-        return sorted([*stored, *more], key=lambda rule: rule.number) if more else stored
-
-    def _list_foreseen(self) -> list[tuple[str, ReadingRule]]:
-        """Return the rules in the file, each with its key."""
+    def _read_foreseen(self) -> dict[str, list[ReadingRule]]:
+        """Return the rules in the file by their keys, the oldest of each first."""
         try:
             found = self._file.stat()
         except FileNotFoundError:
-            self._rules, self._stamp = [], None
-            return []
+            self._rules, self._stamp = {}, None
+            return {}
         stamp = found.st_mtime_ns, found.st_ino
         if stamp != self._stamp:
             with self._loading:
-                self._rules = [(read_rule(rule).key, rule) for rule in self._load()]
-                self._stamp = stamp
+                rules = self._load()
+                self._last = max((one.number for one in rules), default=0)
+                self._rules, self._stamp = _group_rules(rules), stamp
         return self._rules
+
+
+def _group_rules(rules: Iterable[ReadingRule]) -> dict[str, list[ReadingRule]]:
+    found: dict[str, list[ReadingRule]] = {}
+    for rule in sorted(rules, key=lambda one: one.number):
+        found.setdefault(read_rule(rule).key, []).append(rule)
+    return found
+
+
+def _add_rules(
+    stored: list[ReadingRule], foreseen: Sequence[ReadingRule], after: int
+) -> list[ReadingRule]:
+    """Add foreseen rules behind a number to stored ones, each rule once, the oldest first."""
+    known = {rule.number for rule in stored}
+    more = [one for one in foreseen if one.number > after and one.number not in known]
+    return sorted([*stored, *more], key=lambda rule: rule.number) if more else stored

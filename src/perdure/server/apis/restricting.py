@@ -92,8 +92,9 @@ def _select_covered(
     """Return the first rules in force behind a number that the caller may see."""
     records = service.registry.records
     found: list[ReadingRule] = []
-    for rule in select_in_force(records.list_rules(limit=records.find_last_rule())):
-        if rule.number > after and covers(rule):
+    # only a newer rule replaces another one, so those behind the number decide alone
+    for rule in select_in_force(records.list_rules(after, limit=records.find_last_rule() or 1)):
+        if covers(rule):
             found.append(rule)
         if len(found) == limit:
             break
