@@ -11,11 +11,13 @@ import apsw
 import msgspec
 import pytest
 from tests.conftest import SERIES, TODAY, Desk, text
+from tests.storage.registries import unpack_registry
 
 from perdure.errors import Corrupt
 from perdure.model.changes import ChainHead, ChangeMark
 from perdure.model.commands import Mint, SaveToken
 from perdure.model.records import Location, Token
+from perdure.registry import Registry
 from perdure.storage.sqlite.opening import FILE
 from perdure.storage.sqlite.records import SqliteRecords
 from perdure.storage.sqlite.sums import SUMMED, sum_row
@@ -148,6 +150,34 @@ def test_what_was_taken_away_or_slipped_in_is_found(full: Desk, done: str, told:
     with closing(unlocked(full.root)) as connection:
         connection.execute(done).fetchall()
     assert any(told in one for one in problems(full.root)), problems(full.root)
+
+
+def test_a_change_that_cannot_be_read_hides_no_other(full: Desk) -> None:
+    """How many revisions it wrote is not known then, so their number is no second problem."""
+    count = len(full.registry.changes(limit=1000))
+    with closing(unlocked(full.root)) as connection:
+        connection.execute("DELETE FROM changes WHERE position=20")
+    found = list(check_changes(full.registry.records))
+    assert len({one.mark for one in found}) >= count - 12  # all but those up to the next full row
+    assert not [one for one in found if one.problem and "changes wrote" in one.problem]
+
+
+def test_a_broken_chain_hides_no_change(place: Path) -> None:
+    """The row of change 1.9 is of a format without checksums, so that only its records and the next
+    chain that is stored show that its digest was altered."""
+    root = unpack_registry(5, place)
+    with closing(unlocked(root)) as connection:
+        query = "SELECT row FROM changes WHERE position=40"
+        altered = bytearray(connection.execute(query).get)
+        altered[-25] ^= 1
+        connection.execute("UPDATE changes SET row=? WHERE position=40", (bytes(altered),))
+    with Registry(root, environment={}) as registry:
+        found = list(check_changes(registry.records))
+    assert len({one.mark for one in found}) == 70
+    told = [f"{one.mark}: {one.problem}" for one in found if one.problem]
+    assert len(told) == 2
+    assert told[0].startswith("1.9: what it wrote at ")
+    assert told[1] == "1.34: it does not continue the chain"
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 How it works: all changes are read from the first on. Each must have the next number and continue
 the chain; the records that it wrote must have its digest; an epoch must begin where it says that
 the one before ended. A head that was saved earlier must be on the chain. Finally, every stored
-revision must have been written by a change.
+revision must have been written by a change, unless some changes cannot be read.
 
 What must stay true: every altered byte of a change or of a record is found. Only a saved head can
 show that the complete past was rewritten.
@@ -79,6 +79,7 @@ class _Walk:
         self._rebuilt = max(rebuilt, default=0)
         self._last: Change | None = None
         self._seen = 0  # revisions
+        self._is_unread = False  # some changes, so that it is not known how many they wrote
 
     def run(self) -> Iterator[CheckedChange]:
         lost = 0
@@ -97,20 +98,27 @@ class _Walk:
             known = f"a head {self._against.mark} was saved, but that change is missing here"
             yield CheckedChange(mark=self._against.mark, problem=known)
         stored = self._records.count_revisions()
-        if self._seen != stored and self._epochs:
+        if self._seen != stored and self._epochs and not self._is_unread:
             problem = f"{count_things(stored, 'revision')} stored, but changes wrote {self._seen}"
             yield CheckedChange(mark=None, problem=problem)
 
     def _read_changes(self) -> Iterator[Change | CheckedChange]:
-        """Yield all changes that can be read, and a problem for each gap between them."""
+        """Yield all changes that can be read, and a problem for each gap between them.
+
+        A page with damage is read again in smaller ones, so that it hides no other change.
+        """
         since: ChangeMark | None = None
-        tries = 0
+        tries, limit = 0, _PAGE
         while True:
             try:
-                page = self._records.list_changes(since, limit=_PAGE)
+                page = self._records.list_changes(since, limit=limit)
             except Corrupt as error:
+                if limit > 1:
+                    limit //= 2
+                    continue
                 at = parse_mark(error.identifier.removeprefix("change "), current=0)
                 if not tries:
+                    self._is_unread = True
                     yield CheckedChange(mark=at, problem=str(error))
                 tries += 1
                 since = self._next_mark(since, at, tries)
@@ -121,7 +129,7 @@ class _Walk:
                 return
             if not page:
                 return
-            tries = 0
+            tries, limit = 0, min(2 * limit, _PAGE)
             yield from page
             since = page[-1].mark
 
