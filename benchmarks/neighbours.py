@@ -21,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -67,6 +68,7 @@ def run() -> list[Ratio]:
             _evict(registry)
             _read_files(registry / "segments", files)
             with perdure(registry) as ours:
+                _await_answer(ours)
                 results.append(_measure(title, neighbour, ours, static))
         results += _measure_cold(root, registry, static)
     shutil.rmtree(root)
@@ -170,6 +172,12 @@ def _read_files(*places: Path) -> None:
 # -----------------
 
 
+def _await_answer(server: Server) -> None:
+    """Wait until a server answers: it listens before it has loaded its modules."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{server.port}/healthz", timeout=60) as answer:
+        answer.read()
+
+
 def _measure(title: str, neighbour: Neighbour, ours: Server, static: Server) -> Ratio:
     mine: list[list[float]] = []
     theirs: list[list[float]] = []
@@ -188,8 +196,10 @@ def _measure_cold(root: Path, registry: Path, static: Server) -> list[Ratio]:
     beside: list[list[float]] = []
     for _ in range(_RUNS):
         _evict(registry)
-        with perdure(registry) as ours, _running(_wrk(ours, script)):
-            mine.append(measure_waits(ours.port, f"/{_NAME}", seconds=_SECONDS))
+        with perdure(registry) as ours:
+            _await_answer(ours)
+            with _running(_wrk(ours, script)):
+                mine.append(measure_waits(ours.port, f"/{_NAME}", seconds=_SECONDS))
         theirs.append(measure_waits(static.port, f"/{_NAME}", seconds=_SECONDS))
         with _running(_wrk(static, script)):
             beside.append(measure_waits(static.port, f"/{_NAME}", seconds=_SECONDS))
