@@ -196,12 +196,18 @@ def test_a_record_that_is_added_wins(both: BothWays) -> None:
     assert b"; hit; ttl=" not in both.ask_plainly(f"/{name}")
 
 
-def test_rules_about_other_names_change_nothing(both: BothWays) -> None:
+def test_rules_close_what_another_resolver_keeps(both: BothWays) -> None:
+    """Issue of the reading rights: "Decided in the read door only, and so obeyed by every face"."""
     name = f"{OLD}short.text.1"
-    rule = ReadingRule(about=OLD, access=Access.CLOSED)
-    both.desk.registry.door.execute_command(Restrict(rule=rule))
-    require_same(both, f"/{name}")
     assert require_same(both, f"/{name}") is not None
+    for about, status in ((f"pdi://{SERIES}/1996/", b"200"), (OLD, b"403")):
+        rule = ReadingRule(about=about, access=Access.CLOSED)
+        both.desk.registry.door.execute_command(Restrict(rule=rule))
+        assert both.ask_plainly(f"/{name}").startswith(b"HTTP/1.1 " + status)
+        assert (require_same(both, f"/{name}") is None) is (status == b"403")
+    delegate(both.desk, OLD, "https://resolver.archives.example/")
+    assert both.ask_fast(f"/{name}") is None
+    assert both.ask_plainly(f"/{name}").startswith(b"HTTP/1.1 403")
 
 
 def test_a_document_expires(tmp_path: Path) -> None:

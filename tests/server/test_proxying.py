@@ -17,7 +17,8 @@ from tests.server.deployment import SERIES, Deployment, deployed, problem, text
 from tests.server.test_delegations import delegate, revoke
 
 from perdure.ids import parse
-from perdure.model.commands import Register
+from perdure.model.commands import Register, Restrict
+from perdure.model.reading_rules import Access, ReadingRule
 
 LOOPBACK = "127.0.0.0/8"
 OLD = "pdi://press.oma.eop.gov.us/1993/"
@@ -115,6 +116,29 @@ def test_questions_parts_and_errors_pass_too(site: Deployment, upstream: Deploym
         assert passed.status == direct.status, target
         same = passed.body.replace(b"https://pid.example", upstream.base.encode())
         assert same == direct.body, target
+
+
+def test_reading_rules_hold_for_what_another_resolver_keeps(
+    site: Deployment, upstream: Deployment
+) -> None:
+    """Issue of the reading rights: "Decided in the read door only, and so obeyed by every face".
+
+    A reader would get through us what we closed, and the kept copy, too.
+    """
+    name = hold(upstream, "closed", b"secret words")
+    part = f"{name}%23char=0,6"
+    targets = (f"/{name}", f"/{part}", f"/{name}?info", f"/uri-res/N2R?urn:{name}")
+    assert all(b"secret" in site.get(one).body or "info" in one for one in targets)
+    assert site.get(f"/{name}").headers["cache-status"].startswith('"pid.example"; hit')
+    about = f"pdi://{SERIES}/1993/01/20/closed"
+    for access, status in ((Access.CLOSED, 403), (Access.OPEN, 200)):
+        site.do(Restrict(rule=ReadingRule(about=about, access=access)))
+        for target in targets:
+            answer = site.get(target)
+            assert answer.status == status, target
+            assert (b"secret" in answer.body) <= (status == 200)
+    site.do(Restrict(rule=ReadingRule(about=f"{name}#char=0,6", access=Access.CLOSED)))
+    assert [site.get(one).status for one in targets] == [200, 403, 200, 200]
 
 
 def test_only_what_is_kept_is_said_to_be(site: Deployment, upstream: Deployment) -> None:

@@ -14,7 +14,7 @@ How it works: `ReadDoor.resolve` takes these steps, in this order, on one state 
    resolvers may know the name: `find_elsewhere` (`perdure.policy.forwarding`), if the query accepts
    that answer.
 6. If there are reading rules about the name, it refuses the reader, or hides what the reader may
-   not read (`perdure.reading.guarding`).
+   not read (`perdure.reading.guarding`); also if another resolver answers for the name.
 7. `Resolved.step` decides the answer (`perdure.reading.resolved`).
 
 A face builds a `Query`, prints the `Resolved`, and decides nothing itself. If it needs the answer
@@ -137,7 +137,13 @@ class ReadDoor:
             return self._resolve_citation(asked, query)
         part = written_part(asked) or beside or ""
         with self._records.hold_snapshot():
-            resolved = self._find_answer(query, asked, part, known)
+            try:
+                resolved = self._find_answer(query, asked, part, known)
+            except AnsweredElsewhere:  # what that resolver answers would be passed on
+                guard = self.find_guard(asked, query.reader, beside)
+                if guard is not None:
+                    guard.check_name()
+                raise
             if query.reader.name != LOCAL:
                 resolved = self._guard_answer(resolved, query.reader)
         if (query.indexes or query.types) and find_home_prefix(resolved.whole):
@@ -217,12 +223,12 @@ class ReadDoor:
             return names
         return make_set(keep_version(name.whole, found.identifier))
 
-    def find_guard(self, name: Identifier, reader: Reader) -> Guard | None:
+    def find_guard(self, name: Identifier, reader: Reader, part: str | None = None) -> Guard | None:
         """Return the guard of a name that was found otherwise, or None if there are no rules."""
         if reader.name == LOCAL or not self.rules.refresh():
             return None
         now = self._find_moment()
-        guard = self.rules.make_guard(name, None, reader, now)
+        guard = self.rules.make_guard(name, part, reader, now)
         refusal = self._find_capture_refusal(name, reader, now)
         if refusal is None:
             return guard

@@ -136,6 +136,8 @@ class Leads:
             lead = self._lead_to_rest(key, day, changes)
             if lead is not None:
                 return lead
+        if self._is_governed(text):
+            return None
         is_full = version is not None and format is not None
         return self._away.find_lead(text, written, changes, is_full=is_full)
 
