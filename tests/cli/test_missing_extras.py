@@ -48,6 +48,7 @@ IMPORTED = {
     "hypothesis": set[str](),  # of `testing`, for programs that test plug-ins
     "lxml": {"lxml"},
     "numpy": {"numpy"},
+    "obstore": {"obstore"},
     "pikepdf": {"pikepdf"},
     "dnspython": {"dns"},
     "protego": {"protego"},

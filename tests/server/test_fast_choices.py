@@ -216,6 +216,7 @@ class Registered:
         reading = SimpleNamespace(rules=SimpleNamespace(refresh=lambda: False))
         nothing = SimpleNamespace(has_hand_overs=False, held=())
         registry = SimpleNamespace(
+            root=root,
             records=records,
             reading=reading,
             bytes=None,

@@ -68,6 +68,8 @@ class RenewedJournal(SqliteJournal):
 
     def __init__(self, root: Path) -> None:
         super().__init__(root)
+        for table, key in zip(UNNUMBERED, ("key, revision", "number"), strict=True):
+            self._only.execute(_WAIT.format(table, key)).fetchall()
         self._unsorted: list[tuple[int, str]] = []  # references that are not in the tree yet
 
     def _open_connection(self) -> apsw.Connection:
@@ -152,8 +154,6 @@ class RenewedJournal(SqliteJournal):
 
     def take_over(self, old: SqliteSalvage) -> None:
         """Take over everything but the records. Runs in the caller's transaction."""
-        for table, key in zip(UNNUMBERED, ("key, revision", "number"), strict=True):
-            self._only.execute(_WAIT.format(table, key)).fetchall()
         old.copy_into(self)
         self._changes.load_state()
         self._is_unnumbered = old.is_unnumbered
