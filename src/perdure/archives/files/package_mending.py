@@ -24,6 +24,7 @@ import hashlib
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -234,13 +235,7 @@ class _Mending:
                 )
         if changed == text:
             return
-        compact = msgspec.json.encode(msgspec.json.decode(changed))
-        room = len(text) - len(compact)
-        forms = [changed]
-        forms += (
-            (b" " * before + compact).ljust(len(text)) for before in range(min(room, _ATTEMPTS))
-        )
-        for form in forms:
+        for form in islice(list_forms(changed), _MORE_ATTEMPTS):
             digest = self._make_digest(form)
             if self._pack_member(_PACKAGE, form) is None:
                 continue
@@ -293,6 +288,21 @@ def _list_members(package: zipfile.ZipFile, file: BinaryIO) -> Iterator[PackageF
 
 # What a package says about its records
 # -------------------------------------
+
+
+def list_forms(text: bytes) -> Iterator[bytes]:
+    """Yield a JSON object as it is, and then with its spaces elsewhere, always of the same length.
+
+    >>> list(list_forms(b'{ "a": 1}'))[:3]
+    [b'{ "a": 1}', b'{"a":1}  ', b' {"a":1} ']
+    """
+    yield text
+    compact = msgspec.json.encode(msgspec.json.decode(text))
+    room = len(text) - len(compact)
+    for within in range(room + 1):
+        for before in range(room + 1 - within):
+            form = b" " * before + compact[:1] + b" " * within + compact[1:]
+            yield form.ljust(len(text))
 
 
 def _replace_digests(text: bytes, blocks: dict[bytes, bytes]) -> bytes:
