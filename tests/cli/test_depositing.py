@@ -72,10 +72,12 @@ def test_a_plan_is_printed_corrected_and_given_back(shell: Shell, source: Path) 
     plan.write_text(plan.read_text().replace("mint,1,1,a.txt", "mint,1,0,a.txt"))
     result = shell.run("deposit", "--plan", "plan.csv", "--dry-run", code=1)
     assert "plan.csv, line 3: the row refused: version is '0'" in result.stderr
-    told = json.loads(
-        shell.run("deposit", "--plan", "plan.csv", "--refused", "bad.csv", "--json", code=1).stdout
-    )
+    words = ("deposit", "--plan", "plan.csv", "--refused", "bad.csv")
+    result = shell.run(*words, "--json", code=1)
+    told = json.loads(result.stdout)
     assert (told["documents"], told["refused"]) == (1, 1)
+    assert json.loads(result.stderr)["file"] == "plan.csv"
+    assert "plan.csv, line 3: version is '0'" in shell.run(*words, code=1).stderr
     bad = Path("bad.csv")
     bad.write_text(bad.read_text().replace("mint,1,0,a.txt", "mint,1,1,a.txt"))
     assert shell.json("deposit", "--plan", "bad.csv")["documents"] == 1

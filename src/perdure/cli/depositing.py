@@ -298,7 +298,7 @@ def _print_refused(path: Path, name: str) -> None:
 
     from perdure.upkeep.deposit.tables import LINE, REASON
 
-    shown = Path(name).name or path.name
+    shown = Path(name).name
     with path.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             if row[REASON]:
@@ -359,7 +359,7 @@ def _deposit_plan(
         return
     now = format_timestamp(registry.clock())
     job = jobs.adopt_plan(registry.root, plan_file, f"{directory or ''}\n{series or ''}", now)
-    _run_job(registry, job, outputs, directory=directory, series=series or "")
+    _run_job(registry, job, outputs, plan=plan_file.name, directory=directory, series=series or "")
 
 
 def _run_job(
@@ -367,11 +367,12 @@ def _run_job(
     job: DepositJob,
     outputs: _Outputs,
     *,
+    plan: str = "plan.csv",
     directory: Path | None = None,
     series: str = "",
     bad: bool = False,
 ) -> None:
-    """Carry out a job, and print where its results are."""
+    """Carry out a job, and print where its results are; refused rows with their lines in `plan`."""
     from perdure.upkeep.deposit import jobs, running
     from perdure.upkeep.deposit.moving_in import carry_out
 
@@ -398,7 +399,7 @@ def _run_job(
         if target is not None and (job.path / name).exists():
             shutil.copyfile(job.path / name, target)
     if refused.exists():
-        _print_refused(refused, "")
+        _print_refused(refused, plan)
     _print_tally(job, tally)
     if bad or tally.results.get("refused"):
         click.get_current_context().exit(exits.FINDINGS)

@@ -144,6 +144,18 @@ class HandleTtlNotSeconds(UnusableRecord):
         return f"the TTL of value {self.index} is a date; write a number of seconds"
 
 
+class HandleNotAnswered(UnusableRecord):
+    """A server answered that it has no such handle, or with another error."""
+
+    handle: str
+    answer: int
+    """Its `responseCode`."""
+
+    @property
+    def reason(self) -> str:
+        return f"the server answered {self.answer} for {quote(self.handle)}; only 1 has values"
+
+
 class AnvlHeadMissing(UnusableRecord):
     """A record in ANVL does not begin with its identifier."""
 

@@ -14,6 +14,7 @@ from perdure.errors.exchanging import (
     BatchFileUnreadable,
     BatchLineMalformed,
     BatchOperationRefused,
+    HandleNotAnswered,
     HandleTtlNotSeconds,
     RecordInOtherCharset,
     RecordMalformed,
@@ -141,6 +142,10 @@ def test_lists_lines_pages_and_answers_one_after_another_are_read(form: str) -> 
     assert found == lines("handle-json", HANDLE_JSON) * len(found)
 
 
+def test_a_handle_without_the_values_asked_for_is_known() -> None:
+    assert lines("handle-json", '{"responseCode": 200, "handle": "1/a"}') == [{"id": "hdl:1/a"}]
+
+
 def test_members_without_a_field_are_attached() -> None:
     (answer,) = json.loads(HANDLE_JSON)
     answer["values"][0]["references"] = [{"handle": "1/a", "index": 1}]
@@ -156,6 +161,7 @@ def test_members_without_a_field_are_attached() -> None:
         ('{"handle": "1/a", "values": [{"index": "x"}]}', RecordMalformed),
         ('{"handle": "1/a", "values": [{"index":1,"type":"X","data":"","ttl":"2030-01-01"}]}',
          HandleTtlNotSeconds),
+        ('{"responseCode": 100, "handle": "1/a"}', HandleNotAnswered),
         ("{nonsense}", RecordMalformed),
     ],
 )  # fmt: skip

@@ -9,8 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from tests.upkeep.exchange import samples
+from tests.upkeep.exchange.samples import DATACITE_JSON, lines
 
 from perdure.registry import Registry, initialise
 from perdure.upkeep.exchange import forms
@@ -26,9 +28,9 @@ def registry(tmp_path: Path) -> Iterator[Registry]:
         yield opened
 
 
-def take_out(registry: Registry, form: str, *lines: dict[str, Any]) -> tuple[str, set[str]]:
+def take_out(registry: Registry, form: str, *given: dict[str, Any]) -> tuple[str, set[str]]:
     """Import lines, and export them in a form; return its text and the fields that it lost."""
-    data = "\n".join(map(json.dumps, lines)).encode()
+    data = b"\n".join(map(msgspec.json.encode, given))
     *_, last = import_lines(registry, ImportSource(io.BytesIO(data), Path()), processes=0)
     assert last.refused == 0
     losses: list[Loss] = []
@@ -129,6 +131,16 @@ def test_moments_are_spelled_as_each_system_spells_them(registry: Registry) -> N
     text, lost = take_out(registry, "ezid-csv", other)
     rows = {row["_id"]: row["_created"] for row in csv.DictReader(io.StringIO(text))}
     assert rows == {"doi:10.5072/X": "1514764800", "doi:10.5072/Y": "1514764800"}
+    assert lost == set()
+
+
+def test_a_doi_that_was_published_in_a_year_says_so_again(registry: Registry) -> None:
+    # as https://api.datacite.org/dois/10.5438/0012 answers
+    answer = json.loads(DATACITE_JSON)["data"][0]
+    answer["attributes"] |= {"published": "2016", "registered": "2016-09-19T21:53:57.000Z"}
+    (line,) = lines("datacite-json", json.dumps(answer))
+    text, lost = take_out(registry, "datacite-json", line)
+    assert json.loads(text) == answer
     assert lost == set()
 
 

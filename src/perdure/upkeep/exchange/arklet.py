@@ -61,6 +61,7 @@ FORM = ExchangeForm(
     title="dump of arklet",
     unit="record",
     suffixes=(".json",),
+    opens_with="{[",
     recognise=lambda head: re.search(r'"model"\s*:\s*"ark\.', head, re.IGNORECASE) is not None,
     read=read_records,
     refuse=lambda refused, _: json_records.refuse_records(list(refused)),

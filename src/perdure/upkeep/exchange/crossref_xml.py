@@ -91,6 +91,7 @@ FORM = ExchangeForm(
     title="deposit of Crossref",
     unit="record",
     suffixes=(".xml",),
+    opens_with="<",
     recognise=lambda head: "<doi_batch" in head or "crossref.org/schema" in head,
     read=read_works,
     refuse=refuse_works,

@@ -62,6 +62,7 @@ FORM = ExchangeForm(
     title="CSL-JSON",
     unit="record",
     suffixes=(".json",),
+    opens_with="{[",
     recognise=lambda head: (
         re.search(
             r'"type"\s*:\s*"(?:article|book|chapter|dataset|document|graphic|motion_picture|paper|'

@@ -105,6 +105,7 @@ XML_FORM = ExchangeForm(
     title="XML of DataCite",
     unit="record",
     suffixes=(".xml",),
+    opens_with="<",
     recognise=lambda head: "datacite.org/schema/kernel" in head,
     read=read_xml,
     refuse=refuse_xml,
@@ -224,7 +225,8 @@ def write_doi(exported: ExportedRecord) -> dict[str, Any]:
         moment = pairs.get(pair) or (record.at if is_known else "")
         if moment:
             is_seconds = moment.isascii() and moment.isdigit()
-            attributes[name] = provenance.read_moment(moment) if is_seconds else moment
+            seconds = provenance.read_moment(moment) if is_seconds else ""
+            attributes[name] = seconds or moment  # `published` is often a year
     owner = pairs.get(provenance.OWNER)
     if owner and "client" not in related:
         related = {"client": {"data": {"id": owner, "type": "clients"}}} | related
@@ -237,6 +239,7 @@ JSON_FORM = ExchangeForm(
     title="JSON of DataCite",
     unit="record",
     suffixes=(".json", ".jsonl"),
+    opens_with="{[",
     recognise=lambda head: (
         re.search(r'"type"\s*:\s*"dois"', head) is not None
         or ('"doi"' in head and '"titles"' in head)

@@ -78,6 +78,7 @@ FORM = ExchangeForm(
     title="XML of EZID",
     unit="record",
     suffixes=(".xml",),
+    opens_with="<",
     recognise=lambda head: "<records" in head and "<element name=" in head,
     read=read_records,
     refuse=refuse_records,

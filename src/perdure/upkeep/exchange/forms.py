@@ -62,11 +62,12 @@ def guess_form(head: bytes, path: str) -> ExchangeForm:
     text = head.decode("utf-8-sig", "replace")
     if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
         text = head.decode("utf-16", "replace")
+    first = text.lstrip()[:1]
     suffix = f".{path.rpartition('.')[2].lower()}" if "." in path else ""
     for name in READ:
         form = find_form(name)
         if form.name == "csv" and suffix not in form.suffixes:
             continue
-        if form.recognise(text):
+        if first in (form.opens_with or first) and form.recognise(text):
             return form
     raise FormNotRecognised(path=path, known=READ)

@@ -18,7 +18,12 @@ from typing import Any, BinaryIO
 import msgspec
 
 from perdure.errors import PerdureError
-from perdure.errors.exchanging import HandleTtlNotSeconds, RecordMalformed, RecordWithoutName
+from perdure.errors.exchanging import (
+    HandleNotAnswered,
+    HandleTtlNotSeconds,
+    RecordMalformed,
+    RecordWithoutName,
+)
 from perdure.policy.handles import values as handle_values
 from perdure.upkeep.exchange import attaching, json_records
 from perdure.upkeep.exchange.handle_batch import name_handle
@@ -33,6 +38,8 @@ from perdure.upkeep.exchange.port import (
 _NAME = "handle-json"
 _KNOWN = {"responseCode", "handle", "values"}
 _KNOWN_OF_VALUE = {"index", "type", "data", "ttl", "timestamp", "permissions"}
+_FOUND = (1, 200)
+"""Codes of answers about a handle that exists; 200 if it has none of the values asked for."""
 _MOMENT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.\d+)?(?:Z|\+00:?00)", re.ASCII)
 
 
@@ -51,6 +58,7 @@ class _Value(msgspec.Struct):
 
 
 class _Answer(msgspec.Struct):
+    code: int = msgspec.field(default=_FOUND[0], name="responseCode")
     handle: str = ""
     values: list[_Value] = []
 
@@ -74,6 +82,8 @@ def _make_line(members: Any) -> dict[str, Any]:
         raise RecordMalformed(fault=str(error)) from None
     if not answer.handle:
         raise RecordWithoutName(places=("handle",))
+    if answer.code not in _FOUND:
+        raise HandleNotAnswered(handle=answer.handle, answer=answer.code)
     line: dict[str, Any] = {"id": name_handle(answer.handle)}
     if answer.values:
         line["values"] = [_make_value(one) for one in answer.values]
@@ -147,6 +157,7 @@ FORM = ExchangeForm(
     title="JSON of a Handle.Net server",
     unit="record",
     suffixes=(".json", ".jsonl"),
+    opens_with="{[",
     recognise=lambda head: (
         re.search(r'"handle"\s*:\s*"', head) is not None
         and re.search(r'"values"\s*:\s*\[', head) is not None

@@ -10,6 +10,7 @@ What must stay true: opening a file twice gives the same lines; nothing is decom
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,6 +29,7 @@ from perdure.upkeep.transfer.importing import ImportSource
 
 _HEAD = 64 << 10  # bytes
 _PIECE = 1 << 20  # bytes
+_OWN_LINE = re.compile(rb'\s*\{"id"(?!\s*:\s*"10\.)')  # DataCite's have no label
 _MANY_CHARSETS = frozenset(("csv", "bibtex", "ris"))
 
 
@@ -89,7 +91,7 @@ def _choose_form(path: Path, form: str) -> ExchangeForm:
             head = file.read(_HEAD)
     except OSError as error:
         raise TableUnreadable(path=path.name, fault=error.strerror or str(error)) from None
-    if path.suffix.lower() in jsonl.FORM.suffixes and head.lstrip().startswith(b'{"id"'):
+    if path.suffix.lower() in jsonl.FORM.suffixes and _OWN_LINE.match(head):
         return jsonl.FORM
     name = path.name.lower().removesuffix(".gz").removesuffix(".zip")
     try:

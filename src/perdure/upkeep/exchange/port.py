@@ -92,6 +92,8 @@ class ExchangeForm(msgspec.Struct, frozen=True, kw_only=True):
     """What the number of a record counts: `line` or `record`."""
     suffixes: tuple[str, ...] = ()
     """Ends of file names that suggest the form, if `recognise` accepts the beginning."""
+    opens_with: str = ""
+    """Characters, one of which is the first of such a file; any if it is empty."""
     recognise: Callable[[str], bool] = bool
     """Returns True if the beginning of a file has this form."""
     read: Callable[[BinaryIO, ReadingTerms], Iterator[ReadRecord]]
