@@ -192,18 +192,31 @@ class DoiWriting(Writing):
     """Writes lines, each with a DOI as the REST API shows it."""
 
     def write(self, exported: ExportedRecord) -> str:
-        return msgspec.json.encode(write_doi(exported)).decode() + "\n"
+        kept = attaching.find_unchanged(exported.record, JSON, read_attached)
+        shown = _write_doi(exported, kept)
+        is_same = kept is not None and _find_doi(msgspec.json.decode(kept)) == shown
+        return (kept if kept and is_same else msgspec.json.encode(shown)).decode() + "\n"
 
 
 def write_doi(exported: ExportedRecord) -> dict[str, Any]:
     """Write a record as the REST API shows a DOI: with its attributes and its owner."""
+    return _write_doi(exported, attaching.find_unchanged(exported.record, JSON, read_attached))
+
+
+def _find_doi(value: dict[str, Any]) -> dict[str, Any]:
+    """Return the DOI in an answer: its `data`, or the object itself."""
+    data = value.get("data")
+    return data if isinstance(data, dict) else value
+
+
+def _write_doi(exported: ExportedRecord, kept: bytes | None) -> dict[str, Any]:
+    """Do so; what was `kept` still says what the record does."""
     identifier, record = exported.identifier, exported.record
     pairs = record.metadata
     doi = str(identifier.resource).removeprefix("doi:")
-    kept = attaching.find_unchanged(record, JSON, read_attached)
     value = {} if kept is None else msgspec.json.decode(kept)
     if kept is not None:
-        data = value.get("data", value) if isinstance(value.get("data"), dict) else value
+        data = _find_doi(value)
         attributes = dict(find_attributes(value))
         related = data.get("relationships") or {}
         others = {name: one for name, one in data.items() if "attributes" in data}
@@ -219,7 +232,10 @@ def write_doi(exported: ExportedRecord) -> dict[str, Any]:
         state = state if state in STATES[1:] else "findable"
     else:
         state = DRAFT if status == provenance.RESERVED else "registered"
-    attributes |= {"doi": doi, "state": state, "url": provenance.find_target(record) or None}
+    attributes |= {"doi": doi, "state": state}
+    target = provenance.find_target(record) or None
+    if target is not None or kept is None or "url" in attributes:
+        attributes["url"] = target
     for name, pair in _DATES:
         is_known = kept is None and (state != DRAFT or name not in _OF_REGISTERED)
         moment = pairs.get(pair) or (record.at if is_known else "")
