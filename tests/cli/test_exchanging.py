@@ -108,7 +108,7 @@ def test_an_interrupted_import_of_a_foreign_file_resumes(
     with Registry(shell.root) as registry:
         for most in (8, count):
             with opening.open_source(choice, None) as source:
-                steps = import_lines(registry, source, processes=0)
+                steps = import_lines(registry, source)
                 for number, step in enumerate(steps):
                     if number == 0:
                         read.append(step.read)

@@ -223,7 +223,7 @@ def test_every_way_into_the_registry_finds_the_targets_in_the_bytes(
         name = "pdi://oma.eop.gov.us/2020/01/01/5"
         line = {"id": f"{name}.jsonld.1", "content": {"text": data.decode(), "type": MEDIA_TYPE}}
         source = ImportSource(io.BytesIO(json.dumps(line).encode()), tmp_path)
-        list(import_lines(letter.registry, source, processes=0))
+        list(import_lines(letter.registry, source))
     else:
         letter.mint(content)
     if way == "rebuild":

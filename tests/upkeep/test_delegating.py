@@ -134,7 +134,7 @@ def test_an_export_brings_delegations_to_another_registry(desk: Desk, tmp_path: 
     with Registry(tmp_path / "other", clock=desk.clock) as other:
         assert other.delegations.list_all() == ()
         source = ImportSource(io.BytesIO(lines), tmp_path)
-        list(import_lines(other, source, processes=0))
+        list(import_lines(other, source))
         assert describe_all(other) == describe_all(desk.registry)
 
 

@@ -94,7 +94,7 @@ def mixed(desk: Desk) -> Desk:
         for number in range(1, 4500)
     )
     source = ImportSource(io.BytesIO(lines), desk.root.parent)
-    list(import_lines(desk.registry, source, processes=0))
+    list(import_lines(desk.registry, source))
     return desk
 
 
@@ -166,7 +166,7 @@ def test_ranges_end_where_a_change_ends(desk: Desk) -> None:
         names = [f"pdi://oma.eop.gov.us/1997/09/0{day}/{number}" for number in range(1, count + 1)]
         lines = "".join(f'{{"id":"{name}","locations":["https://a.example/"]}}\n' for name in names)
         source = ImportSource(io.BytesIO(lines.encode()), desk.root.parent)
-        list(import_lines(desk.registry, source, processes=0))
+        list(import_lines(desk.registry, source))
     keys = desk.registry.records.divide_keys(3)
     days = "oma.eop.gov.us/1997090"
     assert keys == [f"{days}2/a1", f"{days}3/b21", f"{days}4/b11"]

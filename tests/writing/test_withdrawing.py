@@ -487,7 +487,7 @@ def test_one_person_withdraws_by_no_other_act(desk: Desk) -> None:
 def import_line(desk: Desk, line: dict[str, Any], *, atomic: bool = False) -> int:
     """Import one line. Return the number of refused lines."""
     source = ImportSource(io.BytesIO(json.dumps(line).encode() + b"\n"), desk.root)
-    (*_, end) = import_lines(desk.registry, source, processes=0, atomic=atomic)
+    (*_, end) = import_lines(desk.registry, source, atomic=atomic)
     return end.refused
 
 

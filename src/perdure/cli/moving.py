@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
@@ -21,7 +21,7 @@ from perdure.errors.root import count_things
 if TYPE_CHECKING:
     from perdure.model.commands import Joining
     from perdure.upkeep.exchange.opening import SourceChoice
-    from perdure.upkeep.transfer.blocks import Fault
+    from perdure.upkeep.transfer.blocks import Fault, Readers
     from perdure.upkeep.transfer.importing import ImportSource
     from perdure.upkeep.transfer.previewing import RecordChange
 
@@ -193,13 +193,14 @@ def _import_lines(
 
     accepted = refused = 0
     with contextlib.ExitStack() as opened:
-        registry = opened.enter_context(here().open_registry())
         source = opened.enter_context(open_source())
+        readers = opened.enter_context(_fork_readers(source))
+        registry = opened.enter_context(here().open_registry())
         log = opened.enter_context(click.open_file(errors, "a")) if errors else None
         total = source.path.stat().st_size if source.path and not source.key else None
         bar = opened.enter_context(show_progress("reading", total=total))
         try:
-            for step in import_lines(registry, source, how=how, atomic=atomic):
+            for step in import_lines(registry, source, how=how, atomic=atomic, readers=readers):
                 bar(step.read, step.phase)
                 for fault in step.faults:
                     _print_fault(fault, source.unit, log)
@@ -215,6 +216,19 @@ def _import_lines(
     )
     if refused:
         click.get_current_context().exit(exits.FINDINGS)
+
+
+@contextlib.contextmanager
+def _fork_readers(source: ImportSource) -> Iterator[Readers | None]:
+    """Fork processes that read a long source. Call this before the registry is opened."""
+    from perdure.upkeep.transfer.blocks import count_readers, fork_readers
+
+    count = count_readers(source.path.stat().st_size if source.path else None)
+    if not count:
+        yield None
+        return
+    with fork_readers(count) as readers:
+        yield readers
 
 
 def _describe_interruption(accepted: int, *, atomic: bool) -> str:

@@ -23,7 +23,7 @@ NAME = "hdl:21.T14999/x"
 def copied(lines: bytes, place: Path) -> Desk:
     initialise(place, series=(SERIES,))
     copy = Desk(place, Clock())
-    *_, end = import_lines(copy.registry, ImportSource(io.BytesIO(lines), place), processes=0)
+    *_, end = import_lines(copy.registry, ImportSource(io.BytesIO(lines), place))
     assert end.refused == 0
     return copy
 

@@ -62,7 +62,7 @@ def test_the_rows_of_an_import_are_counted_for_their_own_series(desk: Desk) -> N
     ids = ("hdl:1/1", "hdl:1/2", "hdl:2/1")
     lines = b"".join(b'{"id":"%s","locations":["https://a.example/"]}\n' % i.encode() for i in ids)
     source = ImportSource(file=io.BytesIO(lines), files=Path())
-    list(import_lines(desk.registry, source, processes=1))
+    list(import_lines(desk.registry, source))
     assert counted(desk.registry) == [
         ("2026-11-21", "hdl:1", 2, 1),
         ("2026-11-21", "hdl:2", 1, 1),

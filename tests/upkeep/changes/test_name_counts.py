@@ -38,7 +38,7 @@ def load(registry: Registry, *names: str) -> None:
     """Write many names as one change."""
     lines = [f'{{"id":"{one}","locations":["https://a.example/"]}}\n' for one in names]
     source = ImportSource(file=io.BytesIO("".join(lines).encode()), files=Path())
-    list(import_lines(registry, source, processes=1))
+    list(import_lines(registry, source))
 
 
 def count_all(counts: NameCounts, registry: Registry) -> dict[str, dict[str, int]]:

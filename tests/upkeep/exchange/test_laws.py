@@ -36,7 +36,7 @@ def registry(tmp_path: Path) -> Iterator[Registry]:
 def bring_in(registry: Registry, form: str, text: str) -> None:
     lines = ConvertedLines(forms.find_form(form), io.BytesIO(text.encode()), ReadingTerms())
     source = ImportSource(lines, Path(), take_faults=lines.take_faults)  # type: ignore[arg-type]
-    *_, last = import_lines(registry, source, processes=0)
+    *_, last = import_lines(registry, source)
     assert last.phase == "done"
 
 
@@ -110,7 +110,7 @@ def test_a_form_lists_everything_that_it_cannot_hold(registry: Registry) -> None
             "aliases": ["hdl:21.T14999/1"], "metadata": {"shelf": "7"},
             "about": {"titles": [{"value": "T", "language": "en"}]}}  # fmt: skip
     source = ImportSource(io.BytesIO(json.dumps(line).encode()), Path())
-    assert list(import_lines(registry, source, processes=0))
+    assert list(import_lines(registry, source))
     expected = {
         "handle-batch": {"record"},
         "csv": {"about.titles[0].language"},

@@ -31,7 +31,7 @@ def registry(tmp_path: Path) -> Iterator[Registry]:
 def take_out(registry: Registry, form: str, *given: dict[str, Any]) -> tuple[str, set[str]]:
     """Import lines, and export them in a form; return its text and the fields that it lost."""
     data = b"\n".join(map(msgspec.json.encode, given))
-    *_, last = import_lines(registry, ImportSource(io.BytesIO(data), Path()), processes=0)
+    *_, last = import_lines(registry, ImportSource(io.BytesIO(data), Path()))
     assert last.refused == 0
     losses: list[Loss] = []
     export = FormExport(registry, forms.find_form(form), note_loss=losses.append)

@@ -55,7 +55,7 @@ def test_what_goes_wrong_is_told(desk: Desk, monkeypatch: pytest.MonkeyPatch) ->
 def imported(desk: Desk, text: str, *, atomic: bool = False) -> tuple[ImportProgress, list[Fault]]:
     """The end of an import of JSON Lines, and all bad lines."""
     source = ImportSource(io.BytesIO(text.encode()), desk.root.parent)
-    steps = list(import_lines(desk.registry, source, processes=0, atomic=atomic))
+    steps = list(import_lines(desk.registry, source, atomic=atomic))
     return steps[-1], [fault for step in steps for fault in step.faults]
 
 

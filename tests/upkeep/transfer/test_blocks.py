@@ -6,8 +6,6 @@ import io
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -19,10 +17,11 @@ from perdure.errors import Unavailable
 from perdure.model.commands import LoadRow
 from perdure.upkeep.transfer import blocks
 from perdure.upkeep.transfer.blocks import (
-    BlockReading,
     Fault,
     LineBlock,
+    count_readers,
     cut_blocks,
+    fork_readers,
     read_blocks,
     read_rows_of,
 )
@@ -93,64 +92,49 @@ def test_a_line_that_is_too_long_is_one_bad_line(
 
 def test_other_processes_read_the_same(terms: Terms, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocks, "BLOCK", 4096)
-    read_here: list[int] = []
-
-    def read(block: LineBlock, terms: Terms) -> BlockReading:  # in this process, and in no other
-        read_here.append(block.first)
-        return reading_of(block, terms)
-
-    def slowly(some: Iterable[LineBlock]) -> Iterator[LineBlock]:
-        for block in some:
-            time.sleep(0.1)  # while the others start
-            yield block
-
-    reading_of = blocks._read
-    monkeypatch.setattr(blocks, "_read", read)
     data = b"".join(line(number) if number % 700 else b"bad\n" for number in range(1, 2000))
-    here, there = (
-        [
-            (block.first, reading)
-            for block, reading in read_blocks(given, terms, processes=processes)
-        ]
-        for given, processes in (
-            (cut_blocks(io.BytesIO(data)), 0),
-            (slowly(cut_blocks(io.BytesIO(data))), 2),
-        )
-    )
+    here = list(read_blocks(cut_blocks(io.BytesIO(data)), terms))
+    with fork_readers(2) as readers:
+        monkeypatch.delattr(blocks, "_read")  # in this process, and in no other
+        there = list(read_blocks(cut_blocks(io.BytesIO(data)), terms, readers))
     assert here == there
     assert len(here) > 10
-    assert len(read_here) < 2 * len(here)
     assert [fault.line for _, reading in here for fault in reading.faults] == [700, 1400]
+
+
+def test_a_short_source_and_a_process_with_threads_have_no_readers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A process with threads must not fork."""
+    monkeypatch.setattr(blocks, "count_cores", lambda: 2)
+    monkeypatch.setattr(blocks, "active_count", lambda: 1)
+    assert [count_readers(length) for length in (0, 1 << 20, 100 << 20, None)] == [0, 0, 2, 2]
+    monkeypatch.setattr(blocks, "active_count", lambda: 2)
+    assert count_readers(None) == 0
 
 
 def test_a_process_that_dies_is_told(terms: Terms, monkeypatch: pytest.MonkeyPatch) -> None:
     """As for want of memory, before it has read anything."""
-
-    def endless() -> Iterator[LineBlock]:
-        for first in range(1, 10_000):
-            time.sleep(0.01)
-            yield LineBlock(line(first), 0, 1, first, 1)
-
     monkeypatch.setattr(blocks, "_prepare", os.abort)
-    with pytest.raises(Unavailable, match="a process that reads lines"):
-        list(read_blocks(endless(), terms, processes=1))
+    given = [LineBlock(line(first), 0, 1, first, 1) for first in range(1, 100)]
+    with (
+        fork_readers(1) as readers,
+        pytest.raises(Unavailable, match="a process that reads lines"),
+    ):
+        list(read_blocks(given, terms, readers))
 
 
 READING = """
 import sys, time
 from perdure.upkeep.transfer import blocks
 
-def endless():
-    for first in range(1, 10_000):
-        time.sleep(0.01)
-        yield blocks.LineBlock(sys.argv[1].encode(), 0, 1, first, 1)
-
-blocks._read = lambda block, terms: blocks.BlockReading(())  # in this process, and in no other
+block = blocks.LineBlock(sys.argv[1].encode(), 0, 1, 1, 1)
 terms = blocks.Terms("2026-11-21T12:00:00Z", "2026/11/21", "", "")
-for _, reading in blocks.read_blocks(endless(), terms, processes=2):
-    if reading.rows:
-        print("read elsewhere", flush=True)
-        time.sleep(60)
+with blocks.fork_readers(2) as readers:
+    ((_, reading),) = blocks.read_blocks([block], terms, readers)
+    assert reading.rows
+    print("read elsewhere", flush=True)
+    time.sleep(60)
 """
 
 

@@ -36,7 +36,7 @@ def copied(data: bytes, place: Path, files: Path | None = None) -> Desk:
     copy = Desk(place, Clock())
     copy.clock.advance(days=365)
     source = ImportSource(io.BytesIO(data), files or place)
-    (*_, end) = import_lines(copy.registry, source, processes=0)
+    (*_, end) = import_lines(copy.registry, source)
     assert end.refused == 0
     return copy
 
@@ -107,7 +107,7 @@ def test_descriptions_of_what_is_gone_are_imported_again(desk: Desk, place: Path
     assert exported(copy) == first
     copy.registry.close()
     source = ImportSource(io.BytesIO(first), place)
-    (*_, end) = import_lines(desk.registry, source, processes=0)
+    (*_, end) = import_lines(desk.registry, source)
     assert (end.accepted, end.refused) == (5, 0)
     assert exported(desk) == first
 
@@ -255,7 +255,7 @@ def test_import_is_the_inverse_of_export(
         initialise(place / name, series=(SERIES,))
         with Registry(place / name, environment={}) as registry:
             source = ImportSource(io.BytesIO(data), place)
-            assert list(import_lines(registry, source, processes=0))
+            assert list(import_lines(registry, source))
             data = b"".join(export_lines(registry))
             exports.append(data)
     assert exports[0] == exports[1]

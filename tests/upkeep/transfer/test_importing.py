@@ -38,7 +38,7 @@ def take(desk: Desk, data: bytes | Iterable[object], **options: Any) -> ImportPr
     if not isinstance(data, bytes):
         data = lines(data)
     source = ImportSource(io.BytesIO(data), desk.root.parent)
-    return last(import_lines(desk.registry, source, **{"processes": 0} | options))
+    return last(import_lines(desk.registry, source, **options))
 
 
 def last(steps: Iterable[ImportProgress]) -> ImportProgress:
@@ -274,7 +274,7 @@ def test_many_runs_and_blocks_give_what_few_give(
         for _ in range(100)
     ]
     rng.shuffle(given)
-    end = take(desk, given, processes=1)
+    end = take(desk, given)
     assert end.refused == 0
     expected = {one["id"].removesuffix(".html.1") for one in given}
     assert set(listed(desk)) == expected
@@ -291,7 +291,7 @@ def test_two_million_names_are_imported_and_found_again(
         file.writelines(f"{json.dumps(bound(number))}\n" for number in range(1, count + 1))
     with path.open("rb") as opened:
         steps = []
-        for step in import_lines(desk.registry, ImportSource(opened, place, path), processes=2):
+        for step in import_lines(desk.registry, ImportSource(opened, place, path)):
             tally.reach("imported names", step.accepted, count)
             steps.append(step)
     end = last(steps)
@@ -330,7 +330,7 @@ def test_bytes_lie_beside_the_lines(desk: Desk, place: Path, atomic: bool) -> No
 def interrupted(desk: Desk, path: Path, steps: int) -> None:
     """An import that ends after some steps, as by Ctrl-C."""
     with path.open("rb") as file:
-        run = import_lines(desk.registry, ImportSource(file, path.parent, path), processes=0)
+        run = import_lines(desk.registry, ImportSource(file, path.parent, path))
         for _ in range(steps):
             next(run)
         run.close()  # type: ignore[attr-defined]
@@ -339,9 +339,7 @@ def interrupted(desk: Desk, path: Path, steps: int) -> None:
 def resumed(desk: Desk, path: Path) -> tuple[ImportProgress, int]:
     """The last progress, and where reading began."""
     with path.open("rb") as file:
-        steps = list(
-            import_lines(desk.registry, ImportSource(file, path.parent, path), processes=0)
-        )
+        steps = list(import_lines(desk.registry, ImportSource(file, path.parent, path)))
     return last(steps), steps[0].read
 
 
@@ -412,7 +410,7 @@ def test_an_interrupted_atomic_import_leaves_nothing(
         *map(bound, range(1, 100)),
     ]
     source = ImportSource(io.BytesIO(lines(given)), place)
-    run = import_lines(desk.registry, source, atomic=True, processes=0)
+    run = import_lines(desk.registry, source, atomic=True)
     next(run)
     next(run)
     run.close()  # type: ignore[attr-defined]
@@ -446,7 +444,7 @@ def test_what_is_refused_leaves_no_file_behind(desk: Desk, place: Path, atomic: 
         {"id": f"{DAY}/{'x' * (8190 - len(DAY))}", "content": long},
     ]
     source = ImportSource(io.BytesIO(lines(given)), place)
-    end = last(import_lines(desk.registry, source, atomic=atomic, processes=0))
+    end = last(import_lines(desk.registry, source, atomic=atomic))
     assert bad(end) == [2, 3, 4, 5]
     assert list((desk.root / "incoming").iterdir()) == []
     assert listed(desk) == ([] if atomic else [f"{DAY}/1"])
@@ -468,7 +466,7 @@ def test_import_works_beside_a_process_that_writes(desk: Desk, atomic: bool, pla
     desk.registry.door.elect_leader()
     with Registry(desk.root, environment={}, clock=desk.clock) as other:
         source = ImportSource(io.BytesIO(lines(given)), place)
-        end = last(import_lines(other, source, atomic=atomic, processes=0))
+        end = last(import_lines(other, source, atomic=atomic))
         assert isinstance(other.door, SharedDoor)
         assert other.door.committer is None
     assert (end.accepted, end.refused) == (3, 0)

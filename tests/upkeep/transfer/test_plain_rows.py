@@ -121,7 +121,7 @@ def test_a_process_that_reads_a_block_returns_its_rows(
 ) -> None:
     """Also those that travel as columns."""
     block = write_block(lines, first=first)
-    ((_, reading),) = read_blocks([block], TERMS, processes=0)
+    ((_, reading),) = read_blocks([block], TERMS)
     sent = msgspec.msgpack.decode(msgspec.msgpack.encode(reading), type=BlockReading)
     found = [*sent.list_rows(), *sent.faults]
     found.sort(key=attrgetter("line"))
@@ -153,10 +153,10 @@ def test_names_of_today_are_read_by_the_rules() -> None:
     for today in (0, 4, 8):
         lines = [(f"{DAYS[0]}/{number}", "https://a/") for number in range(1, 10)]
         lines[today] = f"{DAYS[2]}/x", "https://a/"
-        ((_, reading),) = read_blocks([write_block(lines)], TERMS, processes=0)
+        ((_, reading),) = read_blocks([write_block(lines)], TERMS)
         assert reading.columns is None
         lines[today] = lines[today][0].replace(SERIES, "gpo.gov.us"), "https://a/"
-        ((_, reading),) = read_blocks([write_block(lines)], TERMS, processes=0)
+        ((_, reading),) = read_blocks([write_block(lines)], TERMS)
         assert reading.columns is not None
 
 

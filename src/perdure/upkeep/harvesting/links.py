@@ -44,7 +44,7 @@ class LinkTaking(HarvestTaking):
         shown = line_without_bytes(name, msgspec.structs.replace(record, locations=rest))
         line = {"id": shown.id, "locations": msgspec.to_builtins(shown.locations)}
         source = ImportSource(io.BytesIO(msgspec.json.encode(line) + b"\n"), Path())
-        for step in import_lines(self._registry, source, how=Joining.REPLACE, processes=1):
+        for step in import_lines(self._registry, source, how=Joining.REPLACE):
             for fault in step.faults:
                 self._note_error(there, fault.error)
         return True

@@ -171,7 +171,7 @@ class HarvestTaking:
             return set()
         source = ImportSource(io.BytesIO(b"\n".join((*lines, b""))), self._files)
         refused: set[str] = set()
-        for step in import_lines(self._registry, source, how=self._how, processes=1):
+        for step in import_lines(self._registry, source, how=self._how):
             for fault in step.faults:
                 there = items[fault.line - 1].there
                 refused.add(there)

@@ -1,11 +1,13 @@
 """A long file of lines, cut into blocks that are read independently.
 
 How it works: a block is about a mebibyte of complete lines and knows its place in the file, so
-reading its lines is a pure function, done here or in another process (`read_blocks`). If a line
-names a file, its block is left to the caller, who reads the files one after another.
+reading its lines is a pure function, done here or in another process (`fork_readers`,
+`read_blocks`). If a line names a file, its block is left to the caller, who reads the files one
+after another.
 
 What must stay true: blocks come back in the order of the file; no more blocks are in memory than
-the processes are busy with; a line of any length costs bounded memory.
+the processes are busy with; a line of any length costs bounded memory; processes are forked before
+any file of a registry is open and before threads start, and none outlives the one that forked it.
 """
 
 from __future__ import annotations
@@ -15,15 +17,14 @@ import gc
 import multiprocessing
 import os
 import signal
-import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import suppress
-from itertools import chain, islice
+from contextlib import contextmanager
 from operator import lt
-from typing import Any, BinaryIO
+from threading import Thread, active_count
+from typing import Any, BinaryIO, TypeAlias
 
 import msgspec
 
@@ -42,6 +43,9 @@ LONGEST_LINE = 64 << 20  # bytes
 _FEW = 4  # blocks; fewer are not worth another process
 _NICE = 5  # the writing process comes first: the others read ahead
 _MOST_PROCESSES = 3  # reading a line costs about twice as much as loading it costs this process
+_MOST_WAITING = 2 * _MOST_PROCESSES + 1  # blocks
+
+Readers: TypeAlias = ProcessPoolExecutor
 
 
 class LineBlock(msgspec.Struct, frozen=True, gc=False):
@@ -210,53 +214,57 @@ def _discard_contents(found: list[LoadRow | Fault], terms: Terms) -> None:
                 discard_content(content, terms)
 
 
-def read_blocks(
-    blocks: Iterable[LineBlock], terms: Terms, *, processes: int | None = None
-) -> Iterator[tuple[LineBlock, BlockReading]]:
-    """Yield all blocks in order with their readings; several processes read long files.
+def count_readers(length: int | None) -> int:
+    """Return how many other processes help to read `length` bytes of lines, None if it is unknown.
 
-    `processes` is the number of other processes, or None for as many as help. Raises StorageFailed,
-    and Unavailable if a process was killed.
+    None does if this process has threads, for then it must not fork.
     """
-    blocks = iter(blocks)
-    head = list(islice(blocks, _FEW))
-    if processes is None:
-        cores = count_cores()
-        processes = min(cores, _MOST_PROCESSES) if cores > 1 and len(head) == _FEW else 0
-    if not processes:
-        yield from ((block, _read(block, terms)) for block in chain(head, blocks))
+    cores = count_cores()
+    is_long = length is None or length >= _FEW * BLOCK
+    return min(cores, _MOST_PROCESSES) if cores > 1 and is_long and active_count() == 1 else 0
+
+
+@contextmanager
+def fork_readers(count: int) -> Iterator[Readers]:
+    """Fork processes that read blocks; they end with the `with` block.
+
+    They share what this process has loaded, which takes a few milliseconds; to start them from
+    nothing would take as much time as reading 15,000 lines.
+    """
+    context = multiprocessing.get_context("fork")
+    with ProcessPoolExecutor(count, mp_context=context, initializer=_prepare) as pool:
+        # Ctrl-C must not leave half of a process. They inherit that SIGINT is blocked here.
+        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))
+        try:
+            pool.submit(os.getpid)  # the first call forks all of them
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        try:
+            yield pool
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def read_blocks(
+    blocks: Iterable[LineBlock], terms: Terms, readers: Readers | None = None
+) -> Iterator[tuple[LineBlock, BlockReading]]:
+    """Yield all blocks in order with their readings, by other processes if there are some.
+
+    Raises StorageFailed, and Unavailable if a process was killed.
+    """
+    if readers is None:
+        yield from ((block, _read(block, terms)) for block in blocks)
         return
-    # This process may have threads, so it must not fork: a server process without threads does.
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([__name__])
-    pool = ProcessPoolExecutor(processes, mp_context=context, initializer=_prepare)
     waiting: deque[tuple[LineBlock, Future[bytes]]] = deque()
-    starting: list[Future[int]] = []
-    starter = threading.Thread(target=_start_processes, args=(pool, processes, starting))
-    starter.start()
     try:
-        for block in chain(head, blocks):
-            if not waiting and not any(one.done() for one in tuple(starting)):
-                yield block, _read(block, terms)  # rather than wait for half a second
-                continue
-            waiting.append((block, pool.submit(_read_elsewhere, block, terms)))
-            if len(waiting) > 2 * processes + 1:
+        for block in blocks:
+            waiting.append((block, readers.submit(_read_elsewhere, block, terms)))
+            if len(waiting) > _MOST_WAITING:
                 yield _await_reading(*waiting.popleft())
         while waiting:
             yield _await_reading(*waiting.popleft())
     except BrokenProcessPool as error:
         raise WorkerKilled(fault=str(error)) from error
-    finally:
-        starter.join()
-        pool.shutdown(cancel_futures=True)
-
-
-def _start_processes(pool: ProcessPoolExecutor, count: int, starting: list[Future[int]]) -> None:
-    """Start the processes of a pool, in a thread: Ctrl-C interrupts the main thread, and must not
-    leave half of a process. They inherit that SIGINT is blocked here."""
-    signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))
-    with suppress(RuntimeError):  # the pool broke, which the reader learns, or is closed already
-        starting.extend(pool.submit(os.getpid) for _ in range(count))
 
 
 def _await_reading(block: LineBlock, future: Future[bytes]) -> tuple[LineBlock, BlockReading]:
@@ -274,16 +282,19 @@ def _read_elsewhere(block: LineBlock, terms: Terms) -> bytes:
 def _prepare() -> None:
     """Prepare a process for reading lines."""
     os.nice(_NICE)
-    # Ctrl-C goes to all processes; the calling one decides what to do.
+    # Ctrl-C goes to all processes; the one that forked this decides what to do.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     # Thousands of rows are alive at a time, without cycles that a collection could find.
     gc.set_threshold(100_000)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    Thread(target=_end_with_parent, daemon=True).start()
 
 
 def _end_with_parent() -> None:
-    """End this process if the calling one is killed. Nothing else would: this process holds both
-    ends of the queue on which it waits."""
+    """End this process if the one that forked it is killed.
+
+    Nothing else would: this process holds both ends of the queue on which it waits.
+    """
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()

@@ -36,6 +36,7 @@ from perdure.upkeep.transfer.blocks import (
     BlockReading,
     Fault,
     LineBlock,
+    Readers,
     cut_blocks,
     make_fault,
     read_blocks,
@@ -89,17 +90,18 @@ def import_lines(
     *,
     how: Joining = Joining.ADD,
     atomic: bool = False,
-    processes: int | None = None,
+    readers: Readers | None = None,
 ) -> Iterator[ImportProgress]:
     """Import all lines, and join them with known records as `how` says. Iterate to the end.
 
+    `readers` read the lines of a long source (`blocks.fork_readers`).
     With `atomic`, nothing is written if one line is bad, and an interruption leaves nothing behind.
     Raises StorageFailed, Unavailable.
     """
     terms = make_terms(registry, source, how)
     if atomic:
-        return _import_atomically(registry, source, terms, processes)
-    return _import_line_by_line(registry, source, terms, processes)
+        return _import_atomically(registry, source, terms, readers)
+    return _import_line_by_line(registry, source, terms, readers)
 
 
 def make_terms(registry: Registry, source: ImportSource, how: Joining) -> Terms:
@@ -120,7 +122,7 @@ def make_terms(registry: Registry, source: ImportSource, how: Joining) -> Terms:
 
 
 def _import_line_by_line(
-    registry: Registry, source: ImportSource, terms: Terms, processes: int | None
+    registry: Registry, source: ImportSource, terms: Terms, readers: Readers | None
 ) -> Iterator[ImportProgress]:
     checkpoint = _Checkpoint(registry.root, source)
     start, first = checkpoint.load_start()
@@ -128,7 +130,7 @@ def _import_line_by_line(
     run = _Run(registry.door, tally, terms.how, begun=(start, first))
     with Sorter(Path(terms.incoming)) as late, _SpooledContents(terms) as waiting:
         parts = cut_blocks(source.file, start=start, first=first)
-        for block, reading in read_blocks(parts, terms, processes=processes):
+        for block, reading in read_blocks(parts, terms, readers):
             tally.note_faults(*source.take_faults(), *reading.faults)
             run.enter_block(block)
             if run.take_block(reading):
@@ -262,12 +264,12 @@ class _Run:
 
 
 def _import_atomically(
-    registry: Registry, source: ImportSource, terms: Terms, processes: int | None
+    registry: Registry, source: ImportSource, terms: Terms, readers: Readers | None
 ) -> Iterator[ImportProgress]:
     tally = _Tally()
     spilled = Path(terms.incoming) / f"import-{uuid.uuid4().hex}.rows"
     with Sorter(Path(terms.incoming)) as sorter, _SpooledContents(terms) as waiting:
-        for block, reading in read_blocks(cut_blocks(source.file), terms, processes=processes):
+        for block, reading in read_blocks(cut_blocks(source.file), terms, readers):
             tally.note_faults(*source.take_faults(), *reading.faults)
             for row in _sift_faults(_rows_of_block(block, reading, terms), tally):
                 waiting.note_rows(row)
