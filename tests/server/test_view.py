@@ -219,7 +219,7 @@ def test_documents_have_an_origin_of_their_own_if_there_is_one(tmp_path: Path) -
             f"{content}/{name}?view"
         ]
         assert f"frame-src 'self' {content};" in page.headers["content-security-policy"]
-        others = find_all(page.body, "//iframe[not(@class)]/@src")
+        others = find_all(page.body, "//iframe[@class='list']/@src")
         assert others == [f"{pages}/{name}?{verb}" for verb in ("citedby", "assertions")]
         there = f"GET /{name}%s HTTP/1.1\r\nHost: localhost:{port}\r\nConnection: close\r\n\r\n"
         (answer,) = site.send((there % "?view").encode())

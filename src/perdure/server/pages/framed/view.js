@@ -1,6 +1,7 @@
 // Runs in the frame that shows a document, and says to the page around it what the reader points
 // at: the numbers [start, stop, 1 if nothing is left out] of characters, or [tag] of an element.
 const page = new URL(document.currentScript.src).origin;
+const EDGE = 16;  // pixels above and below the document
 const count = (text) => Array.from(text).length;
 
 // The first character of a text, which a processing instruction before it says; or null.
@@ -37,6 +38,12 @@ function choose(element) {
   chosen = element;
   chosen?.classList.add("chosen");
 }
+
+// The height of the document, so that a short one leaves no empty room: two numbers, width first.
+addEventListener("DOMContentLoaded", () => new ResizeObserver(() => {
+  const { offsetWidth, offsetHeight } = document.body;
+  parent.postMessage([offsetWidth, offsetHeight + 2 * EDGE], page);
+}).observe(document.body));
 
 document.addEventListener("selectionchange", () => {
   clearTimeout(waiting);

@@ -1,4 +1,5 @@
-// Names what a reader points at in a document that a frame shows. The frame says only numbers.
+// Names what a reader points at in a document that a frame shows. The frame says only numbers: a
+// tag; a width and a height; the ends of a selection, and whether nothing is left out of it.
 import { ask, showPart } from "./pointed.js";
 import { _ } from "./words.js";
 
@@ -17,6 +18,7 @@ export function start(frame) {
   let latest = 0;
   window.addEventListener("message", async ({ source, data }) => {
     if (source !== frame.contentWindow || !Array.isArray(data) || !data.every(isNumber)) return;
+    if (data.length === 2) frame.style.height = `${data[1]}px`;
     if (data.length !== 1 && data.length !== 3) return;
     const asked = data.length === 1 ? `tag=${data[0]}` : `${data[0]},${data[1]}`;
     const turn = ++latest, [ok, found] = await ask(frame.dataset.point + asked);
