@@ -359,8 +359,8 @@ def make_mail() -> bytes:
 @pytest.mark.parametrize(
     ("data", "format", "media_type", "expected"),
     [
-        (make_zip(), "zip", "application/zip", [["letters/<b>1.txt", "", "8"]]),
-        (make_tar(), "x-tar", "application/x-tar", [["letters/1.txt", "", "8"]]),
+        (make_zip(), "zip", "application/zip", [["letters/<b>1.txt", "8"]]),
+        (make_tar(), "x-tar", "application/x-tar", [["letters/1.txt", "8"]]),
         (
             make_mail(),
             "rfc822",

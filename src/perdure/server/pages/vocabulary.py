@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from itertools import chain
 
 from perdure.server.pages.calendars import MONTHS
+from perdure.server.pages.kinds import WORDS as DOCUMENTS
 
 STATUSES = ("held", "located", "reserved", "described", "broken", "withdrawn", "closed")
 """The statuses of a record (`perdure.model.records`), and of one that a list may not describe."""
@@ -94,5 +95,16 @@ def list_words() -> Iterator[str]:
         COVERAGES,
         MONTHS,
     )
-    more = (MEMBER_STATES, OPERATION, DESK, FACETS, KINDS, PLACES, LOCATION, PROBLEMS, MEMBERS)
+    more = (
+        DOCUMENTS,
+        MEMBER_STATES,
+        OPERATION,
+        DESK,
+        FACETS,
+        KINDS,
+        PLACES,
+        LOCATION,
+        PROBLEMS,
+        MEMBERS,
+    )
     yield from dict.fromkeys(chain(*groups, *more))

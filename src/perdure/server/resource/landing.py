@@ -57,6 +57,7 @@ from perdure.server.common.conditions import has_already
 from perdure.server.common.negotiate import choose_type
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
+from perdure.server.pages.kinds import name_kinds
 from perdure.server.pages.trail import Trail, find_page, make_trail
 from perdure.server.resource import (
     describing,
@@ -131,6 +132,7 @@ async def show_landing_page(
         **_show_name(resolved, what, request.base_url, is_gone=gone is not None),
         **_link_questions(what.url, is_held=shown["status"] == "held", is_gone=gone is not None),
         **_shorten_lists(shown, findings),
+        **_describe_newest(shown, resolved),
         **_show_citation(citation, f"/{asking.spell_resolved(resolved)}", request.frame.language),
         formats=[(one.title, one.name) for one in metadata.load_formats().values()],
         head=[row for row in rows if row.anchor == rows[0].anchor and row.rel != "item"],
@@ -214,6 +216,21 @@ def _shorten_lists(shown: dict[str, Any], findings: dict[str, LinkFinding]) -> d
         "locations": _show_locations(locations[:_LONGEST], findings),
         "more_locations": max(0, len(locations) - _LONGEST),
     }
+
+
+def _describe_newest(shown: dict[str, Any], resolved: Resolved) -> dict[str, Any]:
+    """Say what the document is, and where the members of a collection are listed."""
+    newest = next(iter(shown["versions"][::-1]), None)
+    if resolved.inside is not None or shown["status"] != "held" or newest is None:
+        return {"summary": None, "members_url": ""}
+    held = newest["representations"]
+    summary = {
+        "kinds": name_kinds(one["media_type"] for one in held),
+        "size": held[0]["length"] if len(held) == 1 else None,
+        "at": newest["at"],
+    }
+    lists = (one["members"] for one in held if "members" in one)
+    return {"summary": summary if held else None, "members_url": next(lists, "")}
 
 
 def _link_webmentions(service: Service, request: Request) -> list[bytes]:

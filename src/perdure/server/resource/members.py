@@ -189,7 +189,7 @@ async def list_members(
     if following is not None:
         fields += join_links((b'<%s>; rel="next"' % escape_uri(following),))
     if kind == "text/html":
-        return pages.make_page(HTTPStatus.OK, body, *fields)
+        return pages.make_page(HTTPStatus.OK, body, *fields, in_frames=True)
     charset = "; charset=utf-8" if kind in _FORMS else ""
     return make_answer(HTTPStatus.OK, kind + charset, body, *fields)
 

@@ -37,6 +37,8 @@ class ContentsPreview(msgspec.Struct, frozen=True, kw_only=True):
     template: ClassVar[str] = "landing/contents.html"
     entries: tuple[ListedEntry, ...]
     is_complete: bool
+    has_kinds: bool
+    """True if an entry has a kind."""
     text: str
     """The text of a mail, or its beginning."""
     is_text_complete: bool
@@ -59,6 +61,7 @@ async def make_preview(shown: ShownDocument) -> ContentsPreview | None:
     return ContentsPreview(
         entries=tuple(_list_entry(shown, one) for one in entries),
         is_complete=len(entries) < MOST,
+        has_kinds=any(one.kind for one in entries),
         text=text[:_LONGEST],
         is_text_complete=len(text) <= _LONGEST,
         text_url=shown.ask("text"),
