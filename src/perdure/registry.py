@@ -53,6 +53,8 @@ if TYPE_CHECKING:  # loaded when they are used: most commands write nothing and 
     from perdure.reading.manifests import Manifests
     from perdure.reading.resolve import ReadDoor
     from perdure.reading.signatures import Signatures
+    from perdure.reading.signed_contents import SignedContents
+    from perdure.reading.trusted_signers import TrustedSigners
     from perdure.storage.closed_days import ClosedDays
     from perdure.storage.spool import Spool
     from perdure.writing.committer import Committer
@@ -321,10 +323,29 @@ class Registry:
             self.records,
             self.reading,
             self.listings,
-            self.documents,
+            self.signed_contents,
+            self.trusted_signers,
+            self.clock,
+        )
+
+    @cached_property
+    def signed_contents(self) -> SignedContents:
+        """Measures what signatures are about."""
+        from perdure.reading.signed_contents import SignedContents
+
+        return SignedContents(self.reading, self.listings, self.documents)
+
+    @cached_property
+    def trusted_signers(self) -> TrustedSigners:
+        """Knows whose signatures and time stamps count in this registry."""
+        from perdure.reading.trusted_signers import TrustedSigners
+
+        return TrustedSigners(
+            self.records,
+            self.reading,
+            self.listings,
             find_signers=lambda name: self.settings.find_signers(name),
             authorities=self.settings.time_authorities,
-            clock=self.clock,
         )
 
     @cached_property
@@ -340,7 +361,12 @@ class Registry:
         from perdure.reading.composites import Provenance
 
         return Provenance(
-            self.reading, self.listings, self.documents, self.citations, self.signatures
+            self.reading,
+            self.listings,
+            self.documents,
+            self.citations,
+            self.signed_contents,
+            self.signatures,
         )
 
     @cached_property

@@ -235,16 +235,16 @@ def test_a_list_is_read_once_for_each_of_its_revisions(
     settings.write_text(settings.read_text().replace(f'["{SERIES}={listed}"]', both))
     names = [parse(signed), parse("hdl:1839/x")]
     with Registry(shell.root) as registry:
-        ours, others = map(registry.signatures.load_trust, names)
+        ours, others = map(registry.trusted_signers.load_trust, names)
         assert [one.versions[0].signers.signers[0].principals for one in (ours, others)] == [
             ("ann",),
             ("bob",),
         ]
-        assert registry.signatures.load_trust(names[0]) is ours
-        assert registry.signatures.load_trust(names[1]) is others
+        assert registry.trusted_signers.load_trust(names[0]) is ours
+        assert registry.trusted_signers.load_trust(names[1]) is others
         trust(shell, place, f"ann {key}", f"eve {key}", name=listed)
-        assert len(registry.signatures.load_trust(names[0]).versions) == 2
-        assert registry.signatures.load_trust(names[1]) is others
+        assert len(registry.trusted_signers.load_trust(names[0]).versions) == 2
+        assert registry.trusted_signers.load_trust(names[1]) is others
 
 
 def test_bytes_that_were_withdrawn_are_not_judged(

@@ -130,9 +130,9 @@ def test_the_list_of_an_interval_has_documents_about_others_but_no_signatures(
     day = name.rpartition("/")[0] + "/"
     said = f'{{"@context": "{CONTEXT}", "type": "Annotation", "target": "{name}"}}'
     about = store_assertion(site.registry, said.encode()).identifier
-    listed = b"".join(site.registry.signatures.open_content(parse(day))).decode()
+    listed = b"".join(site.registry.signed_contents.open_content(parse(day))).decode()
     signature = sign(site, name)
-    after = b"".join(site.registry.signatures.open_content(parse(day))).decode()
+    after = b"".join(site.registry.signed_contents.open_content(parse(day))).decode()
     assert about in listed
     assert name in listed
     assert signature not in after

@@ -167,7 +167,7 @@ def write_served_parts(desk: Desk, place: Path, xml: str) -> str:
     def write_part(found: re.Match[str]) -> str:
         name = parse(found[1])
         path = place / f"part{len(list(place.iterdir()))}"
-        path.write_bytes(b"".join(desk.registry.signatures.open_content(name)))
+        path.write_bytes(b"".join(desk.registry.signed_contents.open_content(name)))
         return f'href="{path}"'
 
     return re.sub(r'href="(pdi:[^"]*)"', write_part, xml)

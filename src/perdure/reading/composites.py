@@ -39,6 +39,7 @@ from perdure.reading.documents import Documents
 from perdure.reading.listing import Listings
 from perdure.reading.resolve import ReadDoor
 from perdure.reading.signatures import HeldSignature, Signatures
+from perdure.reading.signed_contents import SignedContents
 from perdure.reading.targeting import fetch_document
 
 _MOST_SIGNATURES = 10
@@ -130,12 +131,14 @@ class Provenance:
         listings: Listings,
         documents: Documents,
         citations: CitationChecker,
+        contents: SignedContents,
         signatures: Signatures,
     ) -> None:
         self._door = door
         self._listings = listings
         self._documents = documents
         self._citations = citations
+        self._contents = contents
         self._signatures = signatures
 
     def read_pieces(self, step: Fetch, reader: Reader = PUBLIC_READER) -> list[PieceReport]:
@@ -196,7 +199,7 @@ class Provenance:
         verdict = self._citations.check_fetched(document.source, origin, name, step, cut)
         if piece.element != "include" or verdict is Verdict.VERBATIM:
             return verdict
-        data = b"".join(self._signatures.open_content(name, reader))
+        data = b"".join(self._contents.open_content(name, reader))
         try:
             theirs = composites.split_source(composites.decode_source(data).encode())
         except CompositeMalformed:  # it was included as text
@@ -223,7 +226,7 @@ class Provenance:
             cut = None
             if isinstance(step, Fetch) and resolved.inside is not None:
                 cut = self._documents.cut_part(resolved, step)
-            content = self._signatures.measure_resolved(resolved, cut)
+            content = self._contents.measure_resolved(resolved, cut)
             if isinstance(step, Fetch):
                 there = _FoundPiece(name, origin, step, cut)
                 verdict = self._check_found(view.document, piece, there, reader)

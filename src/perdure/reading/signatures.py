@@ -1,13 +1,13 @@
 """The signatures of names: which documents sign a name, and whether they count.
 
 How it works: a signature is a document of its own; its record has the signed name as a target
-(`Record.targets`). `measure_content` measures the content that a name names now, as a statement
-describes it. `list_signatures` reads the signatures of a name and judges each: the content is
-compared with the statement, and the key with all versions of the list of allowed signers of the
-series. The age of a signature is that of the change that recorded it. `list_page` reads those of a
-set: of each name in it, and of the intervals and patterns around the name that are in it, too. A
-page ends in the middle of a name if that has more signatures; its cursor says where (`_Place`).
-Signatures are judged by the hundred: what they have in common is read once for all of them.
+(`Record.targets`). `list_signatures` reads the signatures of a name and judges each: the content
+(`signed_contents`) is compared with the statement, and the key with all versions of the list of
+allowed signers of the series (`trusted_signers`). The age of a signature is that of the change that
+recorded it. `list_page` reads those of a set: of each name in it, and of the intervals and patterns
+around the name that are in it, too. A page ends in the middle of a name if that has more
+signatures; its cursor says where (`_Place`). Signatures are judged by the hundred: what they have
+in common is read once for all of them.
 
 What must stay true: signatures, contents and lists are read through the read door, so nothing that
 was withdrawn is shown; a statement is judged by the name that it states. Signatures that are judged
@@ -17,45 +17,36 @@ lists of allowed signers, each with the revision of its record.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from itertools import chain, islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
-from perdure.errors import Corrupt, NotFound, PerdureError
+from perdure.errors import Corrupt, PerdureError
 from perdure.errors.invalid import InvalidRequest
 from perdure.errors.requests import ForeignCursor
-from perdure.errors.signing import NothingToSign, PartNotSignable
-from perdure.extractors.port import Part, Source, Span, iterate_body
-from perdure.formats.essence import strip_parameters
 from perdure.ids import Identifier, parse
 from perdure.ids.name_set import NameSet, make_set
 from perdure.model.changes import ChangeMark
-from perdure.model.queries import PUBLIC_READER, Fetch, Query, Reader
-from perdure.model.records import LOCAL, IdentifiedRecord, Record, Representation
-from perdure.model.target_references import TargetUse, find_target_kind
+from perdure.model.queries import PUBLIC_READER, Fetch, Reader
+from perdure.model.records import IdentifiedRecord, Record
+from perdure.model.target_references import TargetUse
 from perdure.model.timestamps import format_timestamp
-from perdure.policy.naming import qualify_identifier
-from perdure.reading.documents import Documents
 from perdure.reading.listing import Listings
 from perdure.reading.resolve import ReadDoor
-from perdure.reading.resolved import Resolved
 from perdure.reading.scanning import DamagedRecord, scan_readable
+from perdure.reading.signed_contents import SignedContents, measure_document
 from perdure.reading.targeting import fetch_document, find_commit, is_open
-from perdure.signing.allowed import parse_allowed_signers
+from perdure.reading.trusted_signers import TrustedSigners
 from perdure.signing.document import LONGEST, SignedStatement, parse_signed_statement
-from perdure.signing.stamps import read_certificates, verify_stamp
-from perdure.signing.statement import LIST, LIST_TYPE, list_members
 from perdure.signing.verdict import (
     AgeEvidence,
     SignatureJudgement,
     SignedContent,
     Trust,
-    TrustVersion,
     judge_signature,
 )
 from perdure.storage.ports import Records
@@ -63,7 +54,6 @@ from perdure.storage.ports import Records
 _PAGE = 1000
 _NAMES_TOGETHER = 64
 _FEW_TOGETHER, _MOST_TOGETHER = 16, 256  # signatures that are judged in one snapshot
-_MOST_LISTS = 16  # lists of allowed signers that are kept in memory
 MOST = 1000
 """Signatures of one name that are judged."""
 
@@ -123,104 +113,16 @@ class Signatures:
         records: Records,
         door: ReadDoor,
         listings: Listings,
-        documents: Documents,
-        *,
-        find_signers: Callable[[Identifier], Identifier | None],
-        authorities: str = "",
+        contents: SignedContents,
+        signers: TrustedSigners,
         clock: Callable[[], datetime],
     ) -> None:
-        """`find_signers` returns the list of allowed signers for a name; `authorities` names the
-        document with the certificates of those whose time stamps count."""
         self._records = records
         self._door = door
         self._listings = listings
-        self._documents = documents
-        self._find_signers = find_signers
-        self._authorities = authorities
+        self._contents = contents
+        self._signers = signers
         self._clock = clock
-        self._trusts: dict[str, tuple[int, Trust]] = {}
-        """The lists that were read last, each with the revision of its record."""
-
-    # contents
-    # --------
-
-    def measure_content(
-        self, name: Identifier, part: str | None = None, reader: Reader = PUBLIC_READER
-    ) -> SignedContent:
-        """Measure the content that a name names, under its name with format and version.
-
-        An interval or a pattern names a list. Raises the errors of reading the name and of cutting
-        its part, and NothingToSign or PartNotSignable.
-        """
-        if name.is_interval or name.is_pattern:
-            return self._measure_list(name)
-        resolved = self._door.resolve(Query(identifier=name, part=part, reader=reader))
-        return self.measure_resolved(resolved)
-
-    def measure_resolved(
-        self, resolved: Resolved, cut: tuple[Source, Part] | None = None
-    ) -> SignedContent:
-        """Measure the content of a resolved name, as `measure_content`. `cut` is the part that it
-        names, if it was cut already (`Documents.cut_part`).
-        """
-        step = resolved.step
-        if not isinstance(step, Fetch):
-            raise NothingToSign(identifier=str(resolved.query.identifier))
-        if resolved.inside is not None:
-            source, part = cut or self._documents.cut_part(resolved, step)
-            return _measure_part(resolved, step, source, part)
-        return _measure_document(step)
-
-    def open_content(self, name: Identifier, reader: Reader = PUBLIC_READER) -> Iterator[bytes]:
-        """Yield the bytes of which a statement about a name has the digest.
-
-        There are none for the decoded form of a part. Raises the errors of `measure_content`.
-        """
-        if name.is_interval or name.is_pattern:
-            yield list_members(self._walk_members(name))
-            return
-        resolved = self._door.resolve(Query(identifier=name, reader=reader))
-        step = resolved.step
-        if not isinstance(step, Fetch):
-            raise NothingToSign(identifier=str(name))
-        if resolved.inside is not None:
-            part, pieces = self._documents.open_part(resolved, step)
-            yield from pieces if part.decoded is None else ()
-            return
-        source = self._documents.open_source(step.identifier, step.representation)
-        yield from source.read_chunks(Span(0, source.length))
-
-    def _measure_list(self, name: Identifier) -> SignedContent:
-        lines = list_members(self._walk_members(name))
-        return SignedContent(
-            identifier=name,
-            sha512=hashlib.sha512(lines).hexdigest(),
-            length=len(lines),
-            reading=LIST,
-            media_types=(LIST_TYPE,),
-        )
-
-    def _walk_members(self, name: Identifier) -> Iterator[tuple[Identifier, str]]:
-        """Yield the representations of a set that are served, with their digests.
-
-        Signatures are left out: otherwise the signature of an interval would change it.
-        """
-        for page in self._listings.walk_pages(make_set(name), limit=_PAGE):
-            for one in page.records:
-                record = one.record
-                is_signature = record.targets and find_target_kind(record) is TargetUse.SIGNED
-                if is_signature or record.tombstone:
-                    continue
-                for version in record.versions:
-                    if version.tombstone:
-                        continue
-                    for held in version.representations:
-                        full = qualify_identifier(one.identifier, version.number, held.format)
-                        if name.matches(full):
-                            yield full, held.sha512
-
-    # signatures
-    # ----------
 
     def list_signatures(
         self, name: Identifier, reader: Reader = PUBLIC_READER
@@ -494,9 +396,9 @@ class Signatures:
         judged = []
         for (_, step, signed), content, moment in zip(read, contents, moments, strict=True):
             recorded, at = moment or (None, "")
-            stamped = self._find_stamp(signed)
+            stamped = self._signers.find_stamp(signed)
             evidence = AgeEvidence(now=now, recorded=recorded, recorded_at=at, stamped=stamped)
-            trust = self._load_trust_once(signed.statement.identifier, trusts)
+            trust = self._signers.load_trust_once(signed.statement.identifier, trusts)
             judged.append(
                 HeldSignature(
                     identifier=step.identifier,
@@ -523,6 +425,7 @@ class Signatures:
         records: Mapping[str, Record] = {}
         with suppress(Corrupt):  # one at a time, only the damaged one is not available
             records = self._records.find_records(list(dict.fromkeys(keys)))
+        measure_available = self._contents.measure_available
         steps = [
             None
             if record is None
@@ -530,17 +433,9 @@ class Signatures:
             for name, record in zip(names, map(records.get, keys), strict=True)
         ]
         return [
-            self._measure_available(name, reader) if step is None else _measure_document(step)
+            measure_available(name, reader) if step is None else measure_document(step)
             for name, step in zip(names, steps, strict=True)
         ]
-
-    def _measure_available(self, name: Identifier, reader: Reader) -> SignedContent | None:
-        """Measure a content; None if it was withdrawn, erased or damaged, or is of a part that
-        cannot be cut here."""
-        try:
-            return self.measure_content(name, reader=reader)
-        except PerdureError:
-            return None
 
     def _read_statement(
         self,
@@ -574,141 +469,15 @@ class Signatures:
         """Judge a signature that no change has recorded."""
         name = signed.statement.identifier
         evidence = AgeEvidence(
-            now=format_timestamp(self._clock()), stamped=self._find_stamp(signed)
+            now=format_timestamp(self._clock()), stamped=self._signers.find_stamp(signed)
         )
-        content = self._measure_available(name, reader)
-        return judge_signature(signed, content, self.load_trust(name), evidence)
-
-    # time stamps
-    # -----------
-
-    def check_stamps(self, signed: SignedStatement) -> list[str]:
-        """Return the times of all time stamps of a signature.
-
-        Raises TimeStampRejected or TimeStampMalformed if one of them does not count.
-        """
-        if not signed.stamps:
-            return []
-        certificates = self._load_certificates()
-        return [verify_stamp(one, signed.stamped_text, certificates) for one in signed.stamps]
-
-    def _find_stamp(self, signed: SignedStatement) -> str:
-        """The earliest time of a time stamp that counts, or an empty text."""
-        found: list[str] = []
-        for one in signed.stamps:
-            with suppress(InvalidRequest, NotFound):
-                found += self.check_stamps(msgspec.structs.replace(signed, stamps=(one,)))
-        return min(found, default="")
-
-    def _load_certificates(self) -> tuple[Any, ...]:
-        data = self.read_authorities()
-        return read_certificates(data) if data else ()
-
-    def read_authorities(self) -> bytes:
-        """The certificates of the authorities whose time stamps count, in PEM; empty if none is
-        set. Raises NotFound if the document does not exist."""
-        if not self._authorities:
-            return b""
-        query = Query(identifier=parse(self._authorities), reader=Reader(name=LOCAL))
-        step = self._door.resolve(query).step
-        if not isinstance(step, Fetch):
-            raise NotFound(identifier=self._authorities)
-        return self._listings.read_bytes(step.representation)
-
-    # trust
-    # -----
-
-    def load_trust(self, name: Identifier) -> Trust:
-        """Return the list of allowed signers for a name, with all its versions.
-
-        It is empty if no list is set. Raises NotFound if the document does not exist, and
-        SignersMalformed if it is not such a list.
-        """
-        listed = self._find_signers(name)
-        return Trust() if listed is None else self._load_list(listed)
-
-    def _load_trust_once(self, name: Identifier, known: dict[str, Trust]) -> Trust:
-        """The same, out of the lists that were loaded in this snapshot, which it adds to."""
-        listed = self._find_signers(name)
-        if listed is None:
-            return Trust()
-        if listed.key not in known:
-            known[listed.key] = self._load_list(listed)
-        return known[listed.key]
-
-    def _load_list(self, listed: Identifier) -> Trust:
-        record = self._records.find_record(listed.key)
-        if record is None:
-            raise NotFound(identifier=str(listed))
-        kept = self._trusts.get(listed.key)
-        if kept is not None and kept[0] == record.revision:
-            return kept[1]
-        trust = Trust(tuple(self._read_versions(listed, record)))
-        if len(self._trusts) >= _MOST_LISTS:
-            self._trusts.clear()
-        self._trusts[listed.key] = record.revision, trust
-        return trust
-
-    def _read_versions(self, listed: Identifier, record: Record) -> Iterator[TrustVersion]:
-        past = [one for one in self._records.list_revisions(listed.key) if one.versions]
-        for version in record.versions:
-            if not version.representations or record.tombstone or version.tombstone:
-                continue
-            revision = next((one.revision for one in past if one.version(version.number)), 0)
-            change = self._records.find_change(listed.key, revision)
-            yield TrustVersion(
-                signers=parse_allowed_signers(
-                    self._listings.read_bytes(version.representations[0])
-                ),
-                committed=change.mark if change else None,
-                at=version.at,
-            )
+        content = self._contents.measure_available(name, reader)
+        return judge_signature(signed, content, self._signers.load_trust(name), evidence)
 
 
 def _refer_to(key: str) -> str:
     """The reference of records whose content is a signature of names with a key."""
     return f"{TargetUse.SIGNED}:{key}"
-
-
-def _measure_document(step: Fetch) -> SignedContent:
-    held = step.representation
-    return SignedContent(
-        identifier=step.identifier.whole,
-        sha512=held.sha512,
-        length=held.length,
-        media_types=_list_media_types(held),
-    )
-
-
-def _measure_part(resolved: Resolved, step: Fetch, source: Source, part: Part) -> SignedContent:
-    with_part = step.identifier.whole.with_part(resolved.part or "")
-    if with_part is None:
-        raise PartNotSignable(identifier=str(resolved.asked))
-    media_types = (strip_parameters(part.media_type),)
-    if part.decoded is not None:
-        return SignedContent(
-            identifier=with_part,
-            sha512=part.decoded.sha512,
-            length=0,
-            reading=part.decoded.form,
-            media_types=media_types,
-        )
-    digest, length = hashlib.sha512(), 0
-    for piece in iterate_body(part.body, source):
-        digest.update(piece)
-        length += len(piece)
-    return SignedContent(
-        identifier=with_part,
-        sha512=digest.hexdigest(),
-        length=length,
-        media_types=media_types,
-    )
-
-
-def _list_media_types(held: Representation) -> tuple[str, ...]:
-    """The present media type, and those before corrections."""
-    past = (one.before.media_type for one in reversed(held.corrections))
-    return tuple(dict.fromkeys(map(strip_parameters, (held.media_type, *past))))
 
 
 def describe_signature(held: HeldSignature) -> dict[str, object]:

@@ -154,7 +154,7 @@ def _read_passage(registry: Registry, cited: str, line: int, *, with_text: bool)
             raise PieceVersionOpen(cited=cited, line=line, names=names)
         if not isinstance(step, Fetch):
             raise PieceNotHeld(cited=cited, line=line)
-        content = registry.signatures.measure_content(name, None, _READER)
+        content = registry.signed_contents.measure_content(name, None, _READER)
         text = registry.documents.read_text(resolved, step) if with_text else ""
     except PieceUnusable:
         raise
@@ -321,7 +321,7 @@ def _fill_includes(registry: Registry, text: str, depth: int, budget: _Budget) -
 def _read_element(registry: Registry, found: _Passage, href: str, line: int) -> str:
     """Read the bytes of a part as XML. Raises PieceUnusable."""
     try:
-        data = b"".join(registry.signatures.open_content(found.identifier, _READER))
+        data = b"".join(registry.signed_contents.open_content(found.identifier, _READER))
         text = composites.decode_source(data)
         events = list(composites.walk_xml(text.encode()))
     except CompositeMalformed as error:

@@ -137,7 +137,7 @@ def _check_signer(registry: Registry, example: Identifier, signer: Signer | None
     """Raise DelegationUnsigned if the names need a signature that the key cannot make."""
     if registry.settings.find_signers(example) is None:
         return
-    trust = registry.signatures.load_trust(example)
+    trust = registry.trusted_signers.load_trust(example)
     if not trust.versions:
         return
     if signer is None or not trust.versions[-1].signers.find_signers(signer.key.fingerprint):

@@ -111,7 +111,7 @@ def write_bundle(registry: Registry, names: NameSet, target: BinaryIO) -> int:
                 lists[number] = _write_lists(registry, bundle, number, name)
             entry = _write_signature(registry, bundle, str(len(found) + 1), held)
             found.append(msgspec.structs.replace(entry, list=numbers[listed]))
-        if authorities := registry.signatures.read_authorities():
+        if authorities := registry.trusted_signers.read_authorities():
             _write_file(bundle, AUTHORITIES, authorities)
         made = format_timestamp(registry.clock())
         index = BundleIndex(bundle=_FORM, made=made, signatures=tuple(found), lists=lists)
@@ -123,7 +123,7 @@ def _write_lists(
     registry: Registry, bundle: zipfile.ZipFile, number: str, name: Identifier
 ) -> tuple[BundledList, ...]:
     found = []
-    for at, version in enumerate(registry.signatures.load_trust(name).versions, 1):
+    for at, version in enumerate(registry.trusted_signers.load_trust(name).versions, 1):
         file = f"lists/{number}/{at}"
         _write_file(bundle, file, version.signers.text)
         committed = str(version.committed) if version.committed else None
@@ -147,7 +147,7 @@ def _write_signature(
     if signed.statement.reading in (BYTES, LIST) and _is_available(registry, name):
         content = f"{directory}/content"
         with bundle.open(zipfile.ZipInfo(content, _DATE), "w", force_zip64=True) as file:
-            for piece in registry.signatures.open_content(name, _READER):
+            for piece in registry.signed_contents.open_content(name, _READER):
                 file.write(piece)
     return BundledSignature(
         identifier=str(held.identifier),
@@ -161,7 +161,7 @@ def _write_signature(
 
 def _is_available(registry: Registry, name: Identifier) -> bool:
     try:
-        registry.signatures.measure_content(name, reader=_READER)
+        registry.signed_contents.measure_content(name, reader=_READER)
     except PerdureError:  # withdrawn, erased, damaged, or of a part that cannot be cut here
         return False
     return True

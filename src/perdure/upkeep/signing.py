@@ -44,7 +44,7 @@ def make_statement(registry: Registry, named: Name, signer: str, role: str) -> S
 
     Raises the errors of reading the name, NothingToSign, PartNotSignable or StatementMalformed.
     """
-    content = registry.signatures.measure_content(named.identifier, named.part, _READER)
+    content = registry.signed_contents.measure_content(named.identifier, named.part, _READER)
     return Statement(
         identifier=content.identifier,
         sha512=content.sha512,
@@ -110,14 +110,13 @@ def _check_counts(registry: Registry, signed: SignedStatement, reader: Reader) -
     Without a list of allowed signers it is enough that the signature is right. All of its time
     stamps must count.
     """
-    signatures = registry.signatures
-    signatures.check_stamps(signed)
-    judgement = signatures.judge_signature(signed, reader)
+    registry.trusted_signers.check_stamps(signed)
+    judgement = registry.signatures.judge_signature(signed, reader)
     if judgement.verdict is SignatureVerdict.VALID:
         return
     if judgement.verdict is SignatureVerdict.UNKNOWN_KEY:
         verify_signed_statement(signed, find_no_key)
-        if not signatures.load_trust(signed.statement.identifier).versions:
+        if not registry.trusted_signers.load_trust(signed.statement.identifier).versions:
             return
     raise SignatureNotAccepted(verdict=str(judgement.verdict), fault=judgement.reason)
 
