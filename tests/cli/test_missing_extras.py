@@ -53,6 +53,7 @@ IMPORTED = {
     "dnspython": {"dns"},
     "protego": {"protego"},
     "psycopg": {"psycopg"},
+    "pynacl": {"nacl"},
     "pyoxigraph": {"pyoxigraph"},
     "pypdfium2": {"pypdfium2"},
     "pyvips": {"pyvips"},

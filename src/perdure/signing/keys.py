@@ -2,7 +2,8 @@
 
 How it works: a `PublicKey` is the blob of the key, whose first string names its algorithm. A key of
 minisign, a certificate or a JWK is converted to it, so that one list of keys says who is trusted,
-and one fingerprint names a key. The library cryptography verifies signatures.
+and one fingerprint names a key. The library cryptography verifies signatures; libsodium, if it is
+installed, those of Ed25519 (`perdure.signing.sodium`).
 
 What must stay true: a blob that differs is another key. `verify_bytes` either returns, or raises
 SignatureWrong. RSA keys of fewer than 2,048 bits, DSA and SHA-1 are refused.
@@ -24,6 +25,7 @@ import msgspec
 
 from perdure.errors.signing import KeyMalformed, SignatureMalformed, SignatureWrong
 from perdure.errors.unavailable import import_library
+from perdure.signing import sodium
 
 ED25519 = "ssh-ed25519"
 SK_ED25519 = "sk-ssh-ed25519@openssh.com"
@@ -37,6 +39,7 @@ CURVES = {
 _RSA_HASHES = {"rsa-sha2-256": "SHA256", "rsa-sha2-512": "SHA512"}
 _RSA_BITS = range(2048, 16_385)
 _MOST_STRINGS = 8
+_ED25519_BYTES = 32
 ALGORITHMS = frozenset({ED25519, SK_ED25519, RSA, *CURVES})
 _KEY_STRINGS = {ED25519: 2, SK_ED25519: 3, RSA: 3} | dict.fromkeys(CURVES, 3)
 
@@ -48,7 +51,7 @@ class PublicKey(msgspec.Struct, frozen=True):
 
     @property
     def algorithm(self) -> str:
-        return split_strings(self.blob)[0].decode()
+        return _read_algorithm(self.blob)
 
     @property
     def fingerprint(self) -> str:
@@ -59,6 +62,11 @@ class PublicKey(msgspec.Struct, frozen=True):
     def line(self) -> str:
         """The key as OpenSSH writes it: algorithm and base64."""
         return f"{self.algorithm} {base64.b64encode(self.blob).decode()}"
+
+
+@lru_cache(maxsize=1024)
+def _read_algorithm(blob: bytes) -> str:
+    return split_strings(blob)[0].decode()
 
 
 @lru_cache(maxsize=1024)
@@ -122,7 +130,7 @@ def read_blob(blob: bytes) -> PublicKey:
             raise KeyMalformed(form="SSH", expected="2048 bits or more, and at most 16384")
         well_formed &= all(not string or string[0] < 128 for string in strings[1:])
     else:
-        well_formed &= len(strings) > 1 and len(strings[1]) == 32
+        well_formed &= len(strings) > 1 and len(strings[1]) == _ED25519_BYTES
     if not well_formed:
         raise KeyMalformed(form="SSH", expected=f"the fields of {algorithm}, and nothing else")
     return PublicKey(blob)
@@ -158,6 +166,8 @@ def verify_bytes(key: PublicKey, algorithm: str, signature: bytes, message: byte
     if algorithm not in allowed:
         expected = f"an algorithm of its key: {' or '.join(allowed)}"
         raise SignatureMalformed(form="SSH", expected=expected)
+    if kind == ED25519 and sodium.is_signed(key.blob[-_ED25519_BYTES:], signature, message):
+        return
     loaded = _load_key(key.blob)
     invalid = _import_cryptography("exceptions").InvalidSignature
     try:
