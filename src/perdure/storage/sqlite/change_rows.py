@@ -11,6 +11,7 @@ What must stay true: the salt is at the end of a row, so that it can be removed 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 from zlib import crc32
 
@@ -215,10 +216,15 @@ class PeekedRow(NamedTuple):
     """The change wrote first revisions of records."""
 
 
+_FIRST_ROW, _LATER_ROW = PeekedRow(None, is_first=True), PeekedRow(None, is_first=False)
+
+
+@lru_cache(maxsize=1024)
 def peek_row(data: bytes) -> PeekedRow | None:
     """Return the time of a change from its row alone.
 
-    None if the row does not tell: it is damaged, has no checksum, or has only the leaf.
+    None if the row does not tell: it is damaged, has no checksum, or has only the leaf. Cached,
+    since the times of many changes are found in the same rows before them.
     """
     flags = data[0] if data else _LEAF
     if flags & _LEAF or not flags & _SUMMED:
@@ -228,7 +234,7 @@ def peek_row(data: bytes) -> PeekedRow | None:
     if data[end : end + _SUM_BYTES] != _sum_row(flags, said):
         return None
     if flags & _SAME_TIME:
-        return PeekedRow(None, not flags & _REVISED)
+        return _LATER_ROW if flags & _REVISED else _FIRST_ROW
     reading = _RowReader(said)
     if flags & _FULL:
         reading.take_bytes(len(NO_CHAIN))

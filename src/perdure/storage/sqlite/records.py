@@ -139,15 +139,14 @@ _PRESENT = "SELECT key, record, position, {} FROM records WHERE key=?"
 _PRESENT_SOME = "SELECT key, record, position, {} FROM records WHERE key IN (??)"
 _TOGETHER = 32  # records of one statement
 _PAST = "SELECT key, record, position, {} FROM history WHERE key=? AND revision=?"
-_PRESENT_ALL = (
-    "SELECT records.key, record, position, {} FROM json_each(?) AS sought"
-    " CROSS JOIN records ON records.key=sought.value"
-)
-_PAST_SOME = """
-SELECT history.key, record, position, history.revision, {} FROM json_each(?) AS sought
-  CROSS JOIN history
-  ON history.key=sought.value->>0 AND history.revision=sought.value->>1
+_REVISIONS = """
+SELECT 1, records.key, record, position, {0} FROM json_each(?1) AS sought
+  CROSS JOIN records ON records.key=sought.value->>0
+  UNION ALL
+SELECT history.revision, history.key, record, position, {0} FROM json_each(?1) AS sought
+  CROSS JOIN history ON history.key=sought.value->>0 AND history.revision=sought.value->>1
 """
+"""The present revisions, as if each were the first, and after them the past ones."""
 _RUN = """
 SELECT key, record, position, {0} FROM records WHERE key>=? AND key<=? AND position IS ?
   UNION ALL
@@ -197,6 +196,7 @@ class SqliteRecords:
         self._connections: list[apsw.Connection] = []
         self._locks: list[apsw.VFSFile] = []
         self._references = References()
+        self._has_epochs = False
         self._words = Words(self._ask_registry)
 
     @property
@@ -504,8 +504,14 @@ class SqliteRecords:
         return self._fetch_all(statement, bindings)
 
     def _is_numbered(self) -> bool:
-        """Return True if a writer that numbers changes has opened the registry."""
-        return bool(self._fetch_all("SELECT 1 FROM sqlite_master WHERE name='epochs'"))
+        """Return True if a writer that numbers changes has opened the registry.
+
+        It stays so.
+        """
+        if not self._has_epochs:
+            statement = "SELECT 1 FROM sqlite_master WHERE name='epochs'"
+            self._has_epochs = bool(self._fetch_all(statement))
+        return self._has_epochs
 
     def _find_last_position(self) -> int:
         return int(self._fetch_all("SELECT coalesce(max(position), 0) FROM changes")[0][0])
@@ -611,16 +617,11 @@ class SqliteRecords:
         """Mark and time of the change that wrote each revision. Raises Corrupt as `find_change`."""
         if not self._is_numbered():
             return [None] * len(revisions)
-        past = self._fetch_summed(_PAST_SOME, (_encode_json(revisions).decode(),))
-        check_lines([(*row[:3], row[4]) for row in past])
-        keys = [key for key, _ in revisions]
-        present = self._fetch_summed(_PRESENT_ALL, (_encode_json(keys).decode(),))
-        check_lines(present)
-        places: dict[tuple[str, int], int | None] = {(row[0], 1): row[2] for row in present}
-        places |= {(row[0], row[3]): row[2] for row in past}
-        known = [place for place in places.values() if place is not None]
-        moments = read_moments(self._ask_registry, known)
-        return [moments.get(places.get(one) or 0) or self._find_moment(*one) for one in revisions]
+        rows = self._fetch_summed(_REVISIONS, (_encode_json(revisions).decode(),))
+        check_lines([row[1:] for row in rows])
+        places = {(row[1], row[0]): row[3] for row in rows if row[3] is not None}
+        moments = read_moments(self._ask_registry, places.values())
+        return [moments.get(places.get(one, 0)) or self._find_moment(*one) for one in revisions]
 
     def _find_moment(self, key: str, revision: int) -> ChangeMoment | None:
         change = self.find_change(key, revision)

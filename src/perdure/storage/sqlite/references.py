@@ -24,7 +24,7 @@ import apsw
 import msgspec
 
 from perdure.errors.corruption import ReferencesUnreadable
-from perdure.storage.reference_hashes import reference_hash
+from perdure.storage.reference_hashes import hash_references, reference_hash
 from perdure.storage.sqlite.sums import sum_whole
 
 MOST_RECENT = 32_768
@@ -37,10 +37,15 @@ CREATE TABLE IF NOT EXISTS recent_references (
   number INTEGER PRIMARY KEY, count INTEGER NOT NULL, rows BLOB NOT NULL
 );
 """
-_MERGES = "SELECT value FROM meta WHERE name='merges of references'"
 _COUNT = "SELECT coalesce(sum(count), 0) FROM recent_references"
 _WRITE = "INSERT INTO recent_references(count, rows, sum) VALUES(?,?,?)"
 _RECENT = "SELECT number, rows FROM recent_references WHERE number>? ORDER BY number"
+_NEWS = """
+SELECT NULL, (SELECT value FROM meta WHERE name='merges of references')
+  UNION ALL
+SELECT * FROM (SELECT number, rows FROM recent_references WHERE number>? ORDER BY number)
+"""
+"""The count of merges, and the references that were logged after a row."""
 _LAST = "SELECT max(number) FROM recent_references"
 _FORGET = "DELETE FROM recent_references WHERE number<=?"
 _MERGED = """
@@ -224,10 +229,10 @@ class References:
 
     def find_any_keys(self, references: Sequence[str], ask: Ask) -> list[str]:
         """Keys of records that may have one of these references, in order."""
-        hashes = [reference_hash(one) for one in references]
+        hashes = hash_references(references)
         with self._lock:
             self._catch_up_if_any(ask)
-            recent = [key for hash in hashes for key in self.list_recent(hash)]
+            recent = [key for hash in self._keys.keys() & hashes for key in self.list_recent(hash)]
         rows = ask(_REFERRING_ANY, (_encode_json(hashes).decode(),))
         return sorted({*recent, *(key for (key,) in rows)})
 
@@ -273,10 +278,11 @@ class References:
 
     def _catch_up(self, ask: Ask) -> None:
         """Read the references logged since the last look, or all of them after a merge."""
-        merges = next((value for (value,) in ask(_MERGES, ())), None)
+        (_, merges), *news = ask(_NEWS, (self._last,))
         if merges != self._merges:
             self._merges, self._last, self._keys, self._more_keys = merges, 0, {}, {}
-        for number, rows in ask(_RECENT, (self._last,)):
+            news = ask(_RECENT, (0,))
+        for number, rows in news:
             try:
                 decoded = _decode(rows)
             except (msgspec.MsgspecError, TypeError, UnicodeError) as error:
