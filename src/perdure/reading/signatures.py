@@ -296,34 +296,41 @@ class Signatures:
 
         The first ones are judged at once, more and more of the others together.
         """
-        others = [one for one in self._records.find_referring(_refer_to(key)) if one > after]
-        at, size = 0, _FEW_TOGETHER
-        while at < len(others):
-            yield from self._judge_keys(others[at : at + size], key, reader, is_wanted)
-            at, size = at + size, min(2 * size, _MOST_TOGETHER)
+        size = _FEW_TOGETHER
+        with self._records.hold_snapshot():
+            others = [one for one in self._records.find_referring(_refer_to(key)) if one > after]
+            judged = self._judge_if_sound(others[:size], key, reader, is_wanted)
+        while others:
+            if judged is not None:
+                yield from judged
+            else:  # those before the one that cannot be judged come first
+                for one in others[:size]:
+                    yield from self._judge_keys((one,), key, reader, is_wanted)
+            others, size = others[size:], min(2 * size, _MOST_TOGETHER)
+            judged = self._judge_if_sound(others[:size], key, reader, is_wanted)
+
+    def _judge_if_sound(
+        self, keys: Sequence[str], about: str, reader: Reader, is_wanted: IsWanted
+    ) -> list[HeldSignature] | None:
+        """Do the same as `_judge_keys`; None if one of the records cannot be judged."""
+        try:
+            return self._judge_keys(keys, about, reader, is_wanted)
+        except PerdureError:
+            return None
 
     def _judge_keys(
         self, keys: Sequence[str], about: str, reader: Reader, is_wanted: IsWanted
-    ) -> Iterator[HeldSignature]:
-        """Judge the records with some keys that are about the key `about`.
-
-        If one of them cannot be judged, those before it are yielded first.
-        """
-        try:
-            with self._records.hold_snapshot():
-                rows = [
-                    row
-                    for row in self._listings.read_records(keys)
-                    if any(parse(one).key == about for one in row.record.targets)
-                ]
-                judged = self._judge_together(rows, reader, is_wanted)
-        except PerdureError:
-            if len(keys) == 1:
-                raise
-            for key in keys:
-                yield from self._judge_keys((key,), about, reader, is_wanted)
-            return
-        yield from judged
+    ) -> list[HeldSignature]:
+        """Judge the records with some keys that are about the key `about`."""
+        if not keys:
+            return []
+        with self._records.hold_snapshot():
+            rows = [
+                row
+                for row in self._listings.read_records(keys)
+                if any(parse(one).key == about for one in row.record.targets)
+            ]
+            return self._judge_together(rows, reader, is_wanted)
 
     def _is_first(self, name: Identifier, signed: Identifier) -> bool:
         """Return True if a name is the first one of a signed pattern, so that it is listed once."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from perdure.errors.configuring import (
@@ -441,15 +441,21 @@ class Settings:
         A series or another authority must be that of the name; a prefix (`hdl:1839/`) or a shoulder
         must be its beginning, and the longest one counts.
         """
-        pairs = dict(one.split("=", 1) for one in self.allowed_signers)
         under = identifier.assigned_under
-        fitting = [one for one in pairs if under == one or ("/" in one and under.startswith(one))]
-        named = max(fitting, key=len, default="*")
-        return parse(pairs[named]) if named in pairs else None
+        lists = _parse_lists(self.allowed_signers)
+        fitting = [one for one in lists if under == one or ("/" in one and under.startswith(one))]
+        return lists.get(max(fitting, key=len, default="*"))
 
     def find_authority(self, name: str) -> Authority | None:
         """Find the authority with this name, or None if this registry does not own it."""
         return next((one for one in self.owned_authorities if one.name == name), None)
+
+
+@lru_cache(maxsize=4)
+def _parse_lists(pairs: tuple[str, ...]) -> dict[str, Identifier]:
+    """The documents with the lists of allowed signers, by authority or prefix."""
+    found = (one.split("=", 1) for one in pairs)
+    return {authority: parse(name) for authority, name in found}
 
 
 def _check_capture(settings: Settings) -> None:

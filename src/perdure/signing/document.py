@@ -82,10 +82,10 @@ def parse_signed_statement(data: bytes) -> SignedStatement:
     except UnicodeDecodeError:
         signature = ""
     signature, mark, blocks = signature.partition(stamps.BEGIN)
-    return msgspec.structs.replace(
-        join_signature(statement, signature),
-        stamps=stamps.read_blocks(mark + blocks) if mark else (),
-    )
+    signed = join_signature(statement, signature)
+    if not mark:
+        return signed
+    return msgspec.structs.replace(signed, stamps=stamps.read_blocks(mark + blocks))
 
 
 def is_signed_statement(data: bytes) -> bool:
