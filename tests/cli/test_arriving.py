@@ -80,7 +80,12 @@ def test_a_document_without_a_length_ends_with_its_last_chunk(
     head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
     assert get(abroad, monkeypatch, lambda _: head + b"3\r\none\r\n0\r\n\r\n") == b"one"
     Path("letter").unlink()
-    assert get(abroad, monkeypatch, lambda _: head + b"3\r\none\r\n", code=20) is None
+    with lying(lambda _: head + b"3\r\none\r\n") as there:
+        monkeypatch.setenv("PERDURE_RESOLVERS", f"press.oma.eop.gov.us = {there.url()[:-1]}")
+        told = abroad.error("get", NAME, "--output", "letter", code=20)
+    assert not Path("letter").exists()
+    assert (told["received"], told["expected"]) == (3, None)
+    assert "ended after 3 bytes of an unknown length" in told["message"]
 
 
 @pytest.mark.parametrize("sent", [b"", b"half", LARGE[:300_000]])

@@ -80,9 +80,8 @@ class ArrivingAnswer:
         finally:
             self.close()
         if piece is not None:
-            expected = received + 1 if self.length is None else self.length
             raise TransferBroken(
-                identifier=self.response.url, received=received, expected=expected
+                identifier=self.response.url, received=received, expected=self.length
             ) from piece
 
     def read_body(self, limit: int) -> bytes:

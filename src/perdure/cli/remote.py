@@ -100,7 +100,7 @@ def _ask(url: str, fields: Fields, *, follow: bool = False) -> Exchange:
         answer = asyncio.run(fetcher.exchange_once(url, headers=fields))
     if answer.truncated:
         length = answer.find_header("Content-Length") or ""
-        expected = int(length) if length.isdigit() else len(answer.body) + 1
+        expected = int(length) if length.isdigit() else None
         raise TransferBroken(identifier=url, received=len(answer.body), expected=expected)
     return answer
 

@@ -31,6 +31,17 @@ def quote(text: object) -> str:
     return ascii(cut) + ("…" if len(written) > _LONGEST_QUOTE else "")
 
 
+def describe_received(received: int, expected: int | None) -> str:
+    """Say how much of a transfer arrived, in bytes; `expected` is None if it is unknown.
+
+    >>> describe_received(3, 10), describe_received(1, None)
+    ('3 of 10 bytes', '1 byte of an unknown length')
+    """
+    if expected is None:
+        return f"{count_things(received, 'byte')} of an unknown length"
+    return f"{received} of {count_things(expected, 'byte')}"
+
+
 def count_things(number: int, noun: str, *, grouped: bool = False) -> str:
     """Return a number with its noun, in the plural unless it is 1.
 

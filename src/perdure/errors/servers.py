@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from perdure.errors.root import FaultQuoted, IdentifierQuoted, UrlQuoted, count_things, quote
+from perdure.errors.root import FaultQuoted, IdentifierQuoted, UrlQuoted, describe_received, quote
 from perdure.errors.unavailable import Unavailable
 
 
@@ -61,11 +61,12 @@ class TransferBroken(IdentifierQuoted, Unavailable):
     """A transfer ended before all bytes arrived."""
 
     received: int
-    expected: int
+    expected: int | None
+    """None if the length is unknown."""
 
     @property
     def reason(self) -> str:
-        return f"the transfer ended after {self.received} of {count_things(self.expected, 'byte')}"
+        return f"the transfer ended after {describe_received(self.received, self.expected)}"
 
 
 class NothingHeld(IdentifierQuoted, Unavailable):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
-from perdure.errors.root import PerdureError, SubjectNamed, count_things, count_units, quote
+from perdure.errors.root import PerdureError, SubjectNamed, count_units, describe_received, quote
 
 
 class DigestMismatch(PerdureError, ValueError):
@@ -27,11 +27,12 @@ class Incomplete(PerdureError, ValueError):
     """Fewer bytes arrived than were announced."""
 
     code = "incomplete"
-    expected: int
+    expected: int | None
+    """None if the length is unknown."""
     received: int
 
     def problem(self) -> str:
-        return f"upload ended after {self.received} of {count_things(self.expected, 'byte')}"
+        return f"upload ended after {describe_received(self.received, self.expected)}"
 
     def repair(self) -> str:
         return "nothing was stored; send the upload again"

@@ -6,6 +6,7 @@ import io
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -115,7 +116,7 @@ def test_a_short_source_and_a_process_with_threads_have_no_readers(
 
 def test_a_process_that_dies_is_told(terms: Terms, monkeypatch: pytest.MonkeyPatch) -> None:
     """As for want of memory, before it has read anything."""
-    monkeypatch.setattr(blocks, "_prepare", os.abort)
+    monkeypatch.setattr(blocks, "_prepare", partial(os._exit, 9))
     given = [LineBlock(line(first), 0, 1, first, 1) for first in range(1, 100)]
     with (
         fork_readers(1) as readers,

@@ -58,7 +58,7 @@ async def read_upload(
         while more:
             message = await request.receive()
             if message["type"] != "http.request":
-                raise Incomplete(expected=upload.received + 1, received=upload.received)
+                raise Incomplete(expected=None, received=upload.received)
             more = message["more_body"]
             await upload.take_piece(message["body"] or b"", is_last=not more)
         return upload.fields, tuple(upload.files)

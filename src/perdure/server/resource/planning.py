@@ -85,8 +85,7 @@ async def read_whole_body(request: Request, limit: int = LONGEST_BODY) -> bytes:
     while more:
         message = await request.receive()
         if message["type"] != "http.request":
-            expected = read_announced_length(request) or len(found) + 1
-            raise Incomplete(expected=expected, received=len(found))
+            raise Incomplete(expected=read_announced_length(request), received=len(found))
         found += message["body"]
         more = message["more_body"]
         if len(found) > limit:

@@ -281,7 +281,7 @@ async def fill_spool(
     while more:
         message = await request.receive()
         if message["type"] != "http.request":
-            raise Incomplete(expected=announced or spool.length + 1, received=spool.length)
+            raise Incomplete(expected=announced, received=spool.length)
         piece, more = message["body"], message["more_body"]
         if len(piece) > LARGE:
             await asyncio.to_thread(_take_piece, spool, sampler, piece)
