@@ -212,7 +212,7 @@ class Registered:
             hold_state=lambda: None,
             release_state=lambda: None,
         )
-        records = SimpleNamespace(open_lookup=lambda: lookup)
+        records = SimpleNamespace(open_lookup=lambda: lookup, open_turns=lambda: None)
         reading = SimpleNamespace(rules=SimpleNamespace(refresh=lambda: False))
         nothing = SimpleNamespace(has_hand_overs=False, held=())
         registry = SimpleNamespace(

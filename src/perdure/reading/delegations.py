@@ -76,6 +76,7 @@ class Delegations:
         """
         self._own = frozenset(f"{one.rstrip('/')}/" for one in own if one)
         self._records = records
+        self._find_referring: Callable[[str], list[str]] = records.find_referring
         self._read_bytes = read_bytes
         self._clock = clock
         self._loading = threading.Lock()
@@ -89,10 +90,18 @@ class Delegations:
         self._minting: dict[str, HeldDelegation | None] = {}
         """For each series the answer of `find_minting` in that state."""
 
-    def watch_revisions(self, count: Callable[[], int]) -> None:
-        """Read the registry only if a number has changed, as it does with every delegation."""
+    def watch_revisions(
+        self,
+        count: Callable[[], int],
+        find_referring: Callable[[str], list[str]] | None = None,
+    ) -> None:
+        """Read the registry only if a number has changed, as it does with every delegation.
+
+        `find_referring`, if it is given, is asked instead of the registry which records delegate.
+        """
         self._count_revisions = count
         self._counted = None
+        self._find_referring = find_referring or self._records.find_referring
 
     @property
     def today(self) -> str:
@@ -118,10 +127,10 @@ class Delegations:
         return self._known[1]
 
     def _list_keys(self) -> tuple[str, ...]:
-        keys = tuple(self._records.find_referring(DELEGATION))
+        keys = tuple(self._find_referring(DELEGATION))
         if not keys:
             return keys
-        gone = set(self._records.find_referring(WITHDRAWN_DELEGATION))
+        gone = set(self._find_referring(WITHDRAWN_DELEGATION))
         return tuple(key for key in keys if key not in gone)
 
     def list_all(self) -> tuple[HeldDelegation, ...]:

@@ -179,6 +179,8 @@ class Worker:
                     task.cancel()
                 logs.report_stopped()
                 await asyncio.gather(*tasks, return_exceptions=True)  # their processes have ended
+                if self.fast.turns is not None:
+                    self.fast.turns.close()
                 await asyncio.to_thread(self._cold.close)
                 await asyncio.to_thread(self._registry.close)
                 self._generation.close()
@@ -333,7 +335,7 @@ class _Config(uvicorn.Config):
         worker = self._worker
         logged = logs.logs_requests()
         made = make_protocol_class(
-            None if logged else worker.fast.answer_request,
+            None if logged else worker.fast.entrance,
             None if logged else worker.fast_write,
             client_seconds=worker.settings.client_seconds,
             limits=worker.limits,

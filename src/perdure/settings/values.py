@@ -299,6 +299,12 @@ class Settings:
         "seconds for which answers to names without a version may be cached",
         limit_range(0, 1 << 31),
     )
+    stale_ms: int = _define_setting(
+        0,
+        "milliseconds for which a node with a PostgreSQL store may answer redirects without asking "
+        "the database; 0: no answer is older than the last acknowledged change",
+        limit_range(0, 60_000),
+    )
     pinned_seconds: int = _define_setting(
         604_800,
         "seconds for which bytes of a named version may be cached: as long, caches may keep what "

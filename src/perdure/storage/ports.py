@@ -28,6 +28,7 @@ from perdure.model.records import Record, Token
 from perdure.model.stored import ShortLine
 from perdure.storage.byte_ports import Bytes, BytesRefused
 from perdure.storage.store_findings import StoreFinding
+from perdure.storage.turn_ports import TurnReader
 
 SERIALS_END = 10**18
 """The end of the serial numbers; every serial number is smaller."""
@@ -218,6 +219,12 @@ class Records(Protocol):
         """Fast look-ups for one thread.
 
         A `cold` one reads no more than it needs from the disk, and costs more if nothing is read.
+        """
+
+    def open_turns(self) -> TurnReader | None:
+        """Look-ups for an event loop, which must not wait for the store.
+
+        None if the store is not behind a network, so that `open_lookup` hardly ever waits.
         """
 
     def open_counter(self) -> RevisionCounter:

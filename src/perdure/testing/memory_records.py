@@ -109,6 +109,9 @@ class MemoryRecords:
     def open_lookup(self, *, cold: bool = False) -> MemoryLookUp:  # noqa: ARG002
         return MemoryLookUp(lambda: self._state)
 
+    def open_turns(self) -> None:
+        """Return None: no network is between."""
+
     def open_counter(self) -> Generation:
         return Generation(self._root)
 

@@ -25,7 +25,7 @@ from perdure.reading.delegations import Delegations
 from perdure.server.common.answers import escape_uri
 from perdure.server.fast.lead_frames import make_resolver_frame
 from perdure.server.fast.lead_kinds import PDI, Lead, ProxiedLead
-from perdure.server.fast.lookups import TurnLookUp
+from perdure.server.fast.lookups import LookUps
 from perdure.server.fast.proxied import ReadyDocuments
 from perdure.settings import Settings
 
@@ -40,7 +40,7 @@ class AwayLeads:
     def __init__(
         self,
         delegations: Delegations,
-        lookups: TurnLookUp,
+        lookups: LookUps,
         settings: Settings,
         documents: ReadyDocuments,
     ) -> None:

@@ -47,7 +47,7 @@ from perdure.server.common.left_records import LeftRecords
 from perdure.server.fast.away import AwayLeads
 from perdure.server.fast.lead_frames import make_onward_frame, make_part_frame
 from perdure.server.fast.lead_kinds import PDI, Lead, ProxiedLead
-from perdure.server.fast.lookups import TurnLookUp
+from perdure.server.fast.lookups import LookUps
 from perdure.server.fast.prefixes import PrefixRecords
 from perdure.server.fast.proxied import ReadyDocuments
 from perdure.settings import Settings
@@ -63,7 +63,7 @@ class Leads:
 
     def __init__(
         self,
-        lookups: TurnLookUp,
+        lookups: LookUps,
         counts: CountPair,
         settings: Settings,
         is_governed: Callable[[str], bool],

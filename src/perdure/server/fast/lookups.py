@@ -12,10 +12,42 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from functools import partial
+from typing import Protocol
 
 from perdure.server.common.cold_reads import ColdReads
 from perdure.server.protocol.http import AnswerLater
 from perdure.storage.ports import CountPair, Records
+
+
+class LookUps(Protocol):
+    """Looks up what the answer to one request needs, in one state of the registry.
+
+    Its functions raise AnswerLater if that must be read before, and Corrupt or Unavailable if it
+    cannot be read.
+    """
+
+    is_held: bool
+    turn: int
+
+    @property
+    def find_stored(self) -> Callable[[str], str | None]:
+        """As `find_record`, to be called only while a state is held."""
+
+    @property
+    def changes(self) -> int:
+        """The count of changes before the state that is held, or was held last; -1 if unknown."""
+
+    def find_record(self, key: str) -> str | None:
+        """Return the stored form of a record, or None if it does not exist."""
+
+    def find_referring(self, reference: str, *, limit: int) -> list[str]:
+        """Return the keys of records that may have a reference."""
+
+    def find_last(self, low: str, high: str) -> tuple[str, str] | None:
+        """Return the last record of a range of keys: its key and its stored form."""
+
+    def release_state(self) -> None:
+        """Let look-ups see the newest acknowledged state."""
 
 
 class TurnLookUp:

@@ -62,9 +62,11 @@ from perdure.server.fast.headers import UsualHeader, UsualHeaders
 from perdure.server.fast.held import ReadyRepresentation
 from perdure.server.fast.lead_kinds import Lead, ProxiedLead
 from perdure.server.fast.leads import Leads
-from perdure.server.fast.lookups import TurnLookUp
+from perdure.server.fast.lookups import LookUps, TurnLookUp
 from perdure.server.fast.proxied import ReadyDocuments
 from perdure.server.fast.recent import LARGEST_KEPT, OVERHEAD, RecentAnswers
+from perdure.server.fast.turns import open_turns
+from perdure.server.protocol.http import Fast
 from perdure.server.resource.held import write_lifetime, write_vary
 from perdure.server.routes.table import find_route
 from perdure.storage.ports import RevisionCounter
@@ -101,22 +103,24 @@ class FastPath:
     ) -> None:
         """`left` takes the records of requests that the plain way must answer."""
         settings = registry.settings
-        self._health = health or Health()
-        self._day = current_day()
-        cold = cold or ColdReads(registry.records, registry.reading)
-        self._lookups = TurnLookUp(
-            registry.records, cold, generation.counts if generation.is_mapped else None
-        )
-        self._left = left or LeftRecords()
+        self._health, self._day = health or Health(), current_day()
+        self.turns = open_turns(registry, generation)
+        """The look-ups of a store behind a network. None if look-ups need not wait for one."""
+        self._counts = self.turns.counts if self.turns else generation.counts
+        self._lookups: LookUps = self.turns or _open_lookup(registry, generation, cold)
+        self._left = (None if self.turns else left) or LeftRecords()
+        self._last_rule = -1
+        """The newest rule when `_has_rules` was found out, if the store is behind a network."""
         self._find_record = self._lookups.find_record
         self._find_stored = self._lookups.find_stored
         self._reading = registry.reading
         self._has_rules = True
         """True if there may be reading rules: the plain way applies those about a name."""
-        self._counts = generation.counts
-        self._recent = RecentAnswers(generation.counts, self._note_revision)
-        self._find_answer = self._recent.find_answer
-        self._keep_measured = self._recent.keep_measured
+        self._recent = RecentAnswers(self._counts, self._note_revision)
+        self._find_answer, self._keep_measured = (
+            self._recent.find_answer,
+            self._recent.keep_measured,
+        )
         self._delegations = registry.delegations
         self._is_handed_over = True
         """True if names may have been handed over: the plain way asks which."""
@@ -128,7 +132,7 @@ class FastPath:
         )
         self._leads = Leads(
             self._lookups,
-            generation.counts,
+            self._counts,
             settings,
             self._is_governed,
             registry.delegations,
@@ -137,13 +141,11 @@ class FastPath:
         )
         self._headers = UsualHeaders(settings)
         self._known_headers = self._headers.known
-        self._registry = registry
+        self._registry, self._settings = registry, settings
         self._bytes = registry.bytes
-        self._settings = settings
         self._fresh = settings.fresh_seconds
         self._choice_fields = write_choice_fields(settings.region_header)
-        self._base_url = settings.base_url
-        self._pages = settings.pages
+        self._base_url, self._pages = settings.base_url, settings.pages
         self._frame = _make_frame(self._fresh, self._base_url)
         self.redirects = 0
         """Redirects answered since this was set to 0."""
@@ -151,6 +153,31 @@ class FastPath:
         """Representations, or ranges of them, answered since then."""
         self.sent = 0
         """Bytes of them, including headers."""
+
+    @property
+    def entrance(self) -> Fast:
+        """The function that answers requests."""
+        return self.answer_request if self.turns is None else self._answer_in_turn
+
+    def _answer_in_turn(self, method: bytes, target: bytes, fields: bytes) -> bytes | None:
+        """Answer a request from a state that the registry had after the request arrived."""
+        turns = self.turns
+        if turns is None or target.startswith(_CDX):
+            return self.answer_request(method, target, fields)
+        if turns.has_failed:
+            return None
+        if turns.take_state():
+            try:
+                return self.answer_request(method, target, fields)
+            finally:
+                turns.drop_state()
+        is_handle = target.startswith(_HANDLES)
+        if is_handle or fields not in self._known_headers:
+            judge = self._headers.is_plain if is_handle else self._headers.judge_header
+            if not judge(fields):
+                return None
+        known = self._recent.has_answer(target)
+        raise turns.wait_for_key(None if known else _guess_key(target))
 
     def answer_request(self, method: bytes, target: bytes, fields: bytes) -> bytes | None:
         """Return a complete response, or None if the plain way must answer.
@@ -330,9 +357,16 @@ class FastPath:
 
     def _note_revision(self) -> None:
         self._lookups.release_state()
-        self._has_rules = self._reading.rules.refresh()
+        self._refresh_rules()
         self._is_handed_over = self._delegations.load_index().has_hand_overs
         self._has_exceptions = self._has_rules or self._is_handed_over
+
+    def _refresh_rules(self) -> None:
+        """Read new rules, unless the state of the request says that there are none."""
+        last = -1 if self.turns is None else self.turns.last_rule
+        if last < 0 or last != self._last_rule:
+            self._has_rules = self._reading.rules.refresh()
+            self._last_rule = last
 
     def _is_exception(self, name: str | Identifier) -> bool:
         """Return True if a reading rule may be about a name, or if a successor answers for it.
@@ -449,6 +483,28 @@ class FastPath:
             lifetime = write_lifetime(self._settings, pinned=step.pinned)
             return ReadyRepresentation(step, record, lifetime=lifetime, vary=vary)
         return None
+
+
+def _open_lookup(
+    registry: Registry, generation: RevisionCounter, cold: ColdReads | None
+) -> TurnLookUp:
+    """Open the look-ups of a store that is not behind a network."""
+    cold = cold or ColdReads(registry.records, registry.reading)
+    counts = generation.counts if generation.is_mapped else None
+    return TurnLookUp(registry.records, cold, counts)
+
+
+def _guess_key(target: bytes) -> str | None:
+    """The key of the record that a target needs, if it is in its usual spelling."""
+    text = target[1:].decode()
+    if target.startswith(_HANDLES):
+        return handle_values.find_key(text[len(_HANDLES) - 1 :])
+    if target[:5] == _USUAL:
+        pdi = read_plain_key(text)
+        if pdi is not None:
+            return pdi[0]
+    plain = read_plain_name(label_handle(text) if text[:1].isdigit() else text)
+    return None if plain is None else plain.key
 
 
 @lru_cache(_MOST_FRAMES)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from perdure.model import stored
 from perdure.model.records import Record
 from perdure.server.common.left_records import LeftRecords
-from perdure.server.fast.lookups import TurnLookUp
+from perdure.server.fast.lookups import LookUps
 
 _MOST = 1024
 
@@ -20,7 +20,7 @@ _MOST = 1024
 class PrefixRecords:
     """The handles of prefixes, as one worker has read them."""
 
-    def __init__(self, lookups: TurnLookUp) -> None:
+    def __init__(self, lookups: LookUps) -> None:
         self._lookups = lookups
         self._changes = -1
         """The count of changes after which all of this was read. -1 if it is not known."""
@@ -28,7 +28,7 @@ class PrefixRecords:
         self._last: str | None = None
 
     def find_record(self, key: str) -> Record | None:
-        """Return the record with a key, or None. Raises AnswerLater as `TurnLookUp` does."""
+        """Return the record with a key, or None. Raises AnswerLater as `LookUps` do."""
         changes = self._lookups.changes
         if changes < 0 or changes != self._changes or len(self._records) > _MOST:
             self._records, self._changes = {}, changes

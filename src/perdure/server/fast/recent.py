@@ -57,14 +57,18 @@ class RecentAnswers:
         count = self._counts[0]
         if count != self._seen:
             self.drop_answers()
+            self._note_revision()  # it may have to wait, and is then called again
             self._seen = count
-            self._note_revision()
         found = self._young.get(asked)
         if found is None:
             found = self._old.get(asked)
             if found is not None:
                 self.keep_answer(asked, found)
         return found
+
+    def has_answer(self, asked: bytes) -> bool:
+        """Return True if a result is remembered, whether it is still valid or not."""
+        return asked in self._young or asked in self._old
 
     def keep_answer(self, asked: bytes, found: Kept) -> None:
         """Remember a result. Call it only after `find_answer` for the same request."""

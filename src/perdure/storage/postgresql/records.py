@@ -34,6 +34,7 @@ from perdure.storage.postgresql.decoding import (
     decode_token,
 )
 from perdure.storage.postgresql.sequencing import number_waiting
+from perdure.storage.postgresql.turns import DatabaseTurns
 from perdure.storage.reference_hashes import reference_hash
 
 _LAST_REVISION = (1 << 31) - 1
@@ -150,6 +151,9 @@ class PostgresqlRecords(ChangeReader):
     def open_lookup(self, *, cold: bool = False) -> PostgresqlLookUp:
         del cold  # the server has the pages
         return PostgresqlLookUp(self._address)
+
+    def open_turns(self) -> DatabaseTurns:
+        return DatabaseTurns(self._address)
 
     def read_ahead(self, is_wanted: Callable[[], bool]) -> None:
         """Do nothing: the server has the pages."""

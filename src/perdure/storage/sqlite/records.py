@@ -304,6 +304,9 @@ class SqliteRecords:
         columns = "NULL, NULL" if self._form == _NO_SUMS else PLACE
         return SqliteLookUp(connection, columns, all_summed=self._form == ALL_SUMS)
 
+    def open_turns(self) -> None:
+        """Return None: no network is between."""
+
     def open_counter(self) -> Generation:
         return Generation(self._path.parent)
 
