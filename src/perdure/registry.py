@@ -56,6 +56,7 @@ if TYPE_CHECKING:  # loaded when they are used: most commands write nothing and 
     from perdure.reading.signed_contents import SignedContents
     from perdure.reading.trusted_signers import TrustedSigners
     from perdure.storage.closed_days import ClosedDays
+    from perdure.storage.mirrored_captures import MirroredAccess
     from perdure.storage.spool import Spool
     from perdure.writing.committer import Committer
     from perdure.writing.peers import SharedDoor
@@ -415,12 +416,27 @@ class Registry:
 
         return known.load_archives(self.settings, self.root)
 
+    @property
+    def capture_access(self) -> str:
+        """The access to the captures of this registry; `closed` also if its origin closed them."""
+        return "closed" if self._mirrored_access.is_closed else self._own_access
+
     @cached_property
+    def _own_access(self) -> str:
+        own = self.web_archives.find_archive(self.settings.archive_id)
+        return own.access if own else "unknown"
+
+    @cached_property
+    def _mirrored_access(self) -> MirroredAccess:
+        from perdure.storage.mirrored_captures import MirroredAccess
+
+        return MirroredAccess(self.root)
+
+    @property
     def has_open_captures(self) -> bool:
         """True if everyone may read the captures of this registry: its own archive may be closed
         to all but those who work on the machine."""
-        own = self.web_archives.find_archive(self.settings.archive_id)
-        return may_read_captures(PUBLIC_READER, own.access if own else "unknown")
+        return may_read_captures(PUBLIC_READER, self.capture_access)
 
     @property
     def settings(self) -> Settings:

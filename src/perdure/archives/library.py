@@ -24,6 +24,7 @@ import msgspec
 
 from perdure.archives import places
 from perdure.archives.checking import RecordCheck, check_file
+from perdure.archives.file_digests import FileDigests
 from perdure.archives.files import wacz
 from perdure.archives.files.careful import Flaw, SharedMember
 from perdure.archives.files.registered import RegisteredFiles
@@ -112,6 +113,7 @@ class Library:
             self.captures, self.withheld.select_served, is_limited=self.withheld.__bool__
         )
         self.files = RegisteredFiles(self._index)
+        self.digests = FileDigests(self._root)
 
     def list_files(self) -> list[ArchiveFile]:
         """Return all archive files, in the order in which they were added."""

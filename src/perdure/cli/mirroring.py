@@ -55,6 +55,11 @@ def mirror() -> None:
     metavar="DIR",
     help="A backup of that registry, to start from.",
 )
+@click.option(
+    "--captures",
+    is_flag=True,
+    help="Mirror its archive files, too: they may be many terabytes.",
+)
 def add(
     url: str,
     scopes: tuple[str, ...],
@@ -62,6 +67,8 @@ def add(
     sources: tuple[str, ...],
     base_url: str,
     backup: Path | None,
+    *,
+    captures: bool,
 ) -> None:
     """Make the directory a mirror of the registry at URL.
 
@@ -80,6 +87,7 @@ def add(
         sources=sources,
         base_url=base_url,
         backup=backup,
+        captures=captures,
         now=format_timestamp(utc_now()),
     )
     here().print_summary(added, f"{here().root.resolve()} is a mirror of {added.url}")
@@ -93,17 +101,24 @@ def run(once: bool) -> None:
     One process follows at a time, and is the only one that writes to the directory.
     """
     from perdure.upkeep.children import watch_parent
+    from perdure.upkeep.mirroring.captures import CaptureMirror
     from perdure.upkeep.mirroring.following import MirrorFollower
 
     stopping, has_parent = threading.Event(), watch_parent()
-    with here().open_registry() as registry, MirrorFollower(registry) as follower:
+    with (
+        here().open_registry() as registry,
+        MirrorFollower(registry) as follower,
+        CaptureMirror(registry) as captures,
+    ):
 
         def stop(*_: object) -> None:
             stopping.set()
             follower.interrupt()
+            captures.interrupt()
 
         signal.signal(signal.SIGTERM, stop)
         if not once:
+            captures.start()
             follower.follow(
                 lambda: has_parent() and not stopping.is_set(),
                 pause=lambda s: _wait(stopping, s),
@@ -114,6 +129,7 @@ def run(once: bool) -> None:
             replayed += page.replayed
             if stopping.is_set():
                 break
+        captures.catch_up(lambda: list(follower.catch_up()))
     done = {"at": str(page.at) if page.at else None, "replayed": replayed}
     here().print_summary(done, f"{count_things(replayed, 'change')} replayed, now at {page.at}")
 
@@ -151,6 +167,11 @@ def _write_lines(found: MirrorStatus) -> Iterator[tuple[str, str]]:
         yield "behind", count_things(found.behind, "change", grouped=True)
     if found.lag is not None:
         yield "complete", f"{found.lag:.0f} seconds ago"
+    if (captures := found.captures) is not None:
+        files = f"{captures.files} of {count_things(captures.announced, 'archive file')}"
+        closed = ", closed to readers" if captures.access == "closed" else ""
+        why = f": {captures.fault}" if captures.fault else ""
+        yield "captures", f"{files}{closed}{why}"
     if found.missing:
         yield "missing", f"the bytes of {count_things(found.missing, 'document', grouped=True)}"
     yield "state", f"{found.verdict}{f': {found.fault}' if found.fault else ''}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from perdure.errors.invalid import InvalidRequest
 from perdure.errors.lookup import NotFound
-from perdure.errors.rights import Conflict
+from perdure.errors.rights import Conflict, Forbidden
 from perdure.errors.root import FaultQuoted, UrlQuoted, quote
 from perdure.errors.unavailable import Unavailable
 
@@ -152,3 +152,33 @@ class ContentsNotMended(NotFound):
 
     def repair(self) -> str:
         return "compare again, after the mirror has caught up"
+
+
+class ArchiveDiffers(InvalidRequest):
+    """The captures of an origin have other names than those of its mirror."""
+
+    what = "the captures"
+    theirs: tuple[str, ...]
+    """The setting `archive_id` of the origin, and its `archive_aliases`."""
+    ours: tuple[str, ...]
+
+    @property
+    def reason(self) -> str:
+        named = [", ".join(map(quote, one)) or "no name" for one in (self.theirs, self.ours)]
+        return (
+            f"the archive of the origin is called {named[0]}, and that of this mirror {named[1]}; "
+            "give the settings archive_id and archive_aliases the same values as there"
+        )
+
+
+class CapturesWhole(InvalidRequest):
+    """A mirror of some series cannot have captures, which belong to none."""
+
+    what = "the mirror"
+    reason = "captures belong to no series: only a mirror of everything can have them"
+
+
+class MirrorsSome(Forbidden):
+    """A token may mirror some names, and captures need the right to mirror all."""
+
+    needed = "mirror for everything"

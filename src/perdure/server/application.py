@@ -2,136 +2,137 @@
 
 A request is about a page of the server or about an identifier; identifiers have a colon in them.
 
-    GET HEAD  /                                                 own.show_start
-    GET HEAD  /authorities                                      own.list_authorities
-    GET HEAD  /healthz                                          own.report_health
-    GET HEAD  /readyz                                           own.report_readiness
-    GET HEAD  /metrics                                          own.report_metrics
-    GET HEAD  /assets/<digest>/<file>                           own.serve_asset
-    GET HEAD  /language/<language>                              own.set_language
-    GET HEAD  /patterns                                         own.show_patterns
-    GET HEAD  /problems/<code>                                  own.explain_code
-    GET HEAD  /about                                            about.show_about
-    GET HEAD  /docs                                             documentation.show_documentation
-    GET HEAD  /docs/<page>                                      documentation.show_documentation
-    GET HEAD  /uri-res/<service>?<uri>                          thttp.ask_service
-    GET HEAD  /iiif/<version>/<name>                            iiif.serve_image
-    GET HEAD  /iiif/<version>/<name>/info.json                  iiif.serve_image
-    GET HEAD  /iiif/<version>/<name>/…                          iiif.serve_image
-    GET HEAD  /pwid?time=<time>&coverage=<coverage>&item=<uri>  pwid_queries.answer_pwid_query
-    GET HEAD  /cdx?url=<url>                                    cdx.list_captures
-    GET HEAD  /timegate/<uri>                                   memento.find_memento
-    GET HEAD  /timemap/<form>/<uri>                             capture_calendar.list_captures
-    GET HEAD  /replay/<time>/<uri>                              replay.replay_capture
-    GET HEAD  /oembed?url=<address>                             embedding.answer_oembed
-    GET HEAD  /embed?url=<address>                              embedding.show_embedded
-    GET HEAD  /robots.txt                                       sitemaps.show_robots
-    GET HEAD  /sitemap.xml                                      sitemaps.show_sitemap
-    GET HEAD  /.well-known/resourcesync                         sitemaps.show_capabilities
-    GET HEAD  /resourcesync/capabilitylist.xml                  sitemaps.show_capabilities
-    GET HEAD  /resourcesync/resourcelist.xml                    sitemaps.show_resources
-    GET HEAD  /resourcesync/changelist.xml                      sitemaps.show_changes
-    GET HEAD  /resourcesync/resourcedump.xml                    sync_dumps.show_dump
-    GET HEAD  /resourcesync/documents.zip?first=<name>          sync_dumps.send_documents
-    GET HEAD  /resourcesync/changedump.xml                      sync_dumps.show_change_dump
-    GET HEAD  /resourcesync/changes.zip?from=<time>             sync_dumps.send_changes
-    GET HEAD  /oai?verb=<verb>                                  harvesting.answer_harvester
-    GET HEAD  /oai/perdure.xsd                                  harvesting.show_schema
-    POST      /oai                                              harvesting.answer_harvester
-    GET HEAD  /feed.atom?about=<set>                            feeds.answer_feed
-    GET HEAD  /.well-known/pdi                                  well_known.show_series
-    GET HEAD  /.well-known/api-catalog                          well_known.show_catalog
-    GET HEAD  /openapi.json                                     table.publish_openapi
-    GET HEAD  /api                                              table.show_interface
-    GET HEAD  /search?q=<words>                                 searching.search_documents
-    GET HEAD  /search.atom?q=<words>                            searching.search_documents
-    GET HEAD  /opensearch.xml                                   searching.describe_search
-    GET HEAD  /sparql?query=<query>                             triples.answer_sparql
-    POST      /sparql                                           triples.answer_sparql
-    GET HEAD  /sign-in                                          signing_in.sign_in
-    POST      /sign-in                                          signing_in.sign_in
-    POST      /sign-out                                         signing_in.sign_out
-    GET HEAD  /deposit                                          depositing.show_desk
-    POST      /deposit                                          depositing.show_desk
-    GET HEAD  /deposit/<draft>                                  depositing.show_draft
-    POST      /deposit/<draft>                                  depositing.show_draft
-    GET HEAD  /desk/withdraw                                    withdrawing.withdraw_document
-    POST      /desk/withdraw                                    withdrawing.withdraw_document
-    GET HEAD  /desk/proposals                                   proposal_pages.show_proposals
-    POST      /desk/proposals                                   proposal_pages.show_proposals
-    GET HEAD  /desk/tokens                                      token_pages.show_tokens
-    POST      /desk/tokens                                      token_pages.show_tokens
-    GET HEAD  /operator                                         overseeing.show_figures
-    GET HEAD  /api/handles/<handle>                             handles.serve_handle
-    POST      /api/handles/<handle>                             handles.serve_handle
-    PUT       /api/handles/<handle>                             handles.serve_handle
-    DELETE    /api/handles/<handle>                             handles.serve_handle
-    TRACE     /api/handles/<handle>                             handles.serve_handle
-    OPTIONS   /api/handles/<handle>                             handles.serve_handle
-    GET HEAD  /api/handles?prefix=<prefix>                      handles.serve_handle
-    TRACE     /api/handles                                      handles.serve_handle
-    OPTIONS   /api/handles                                      handles.serve_handle
-    GET HEAD  /hrls/handles/?<type>=<text>                      handle_search.search_handles
-    GET HEAD  /restrictions                                     restricting.list_restrictions
-    POST      /webmention                                       webmentions.take_webmention
-    POST      /restrictions                                     restricting.restrict_reading
-    GET HEAD  /delegations                                      delegating.list_delegations
-    POST      /delegations                                      delegating.record_delegation
-    GET HEAD  /proposals                                        granting.list_proposals
-    GET HEAD  /tokens                                           granting.manage_tokens
-    GET HEAD  /tokens/<name>                                    granting.manage_tokens
-    POST      /tokens                                           granting.manage_tokens
-    POST      /tokens/<name>?revoke                             granting.manage_tokens
-    POST      /captures?url=<url>                               capturing.capture_page
-    POST      /operations                                       batches.run_batch
-    GET HEAD  /changes?since=<mark>&limit=<n>                   changes.list_changes
-    POST      /contents                                         contents.send_contents
-    PUT       /contents?key=<key>&version=<n>&format=<token>    contents.mend_contents
-    GET HEAD  /annotations/<series>/                            containers.answer_annotations
-    POST      /annotations/<series>/                            containers.answer_annotations
-    OPTIONS   /annotations/<series>/                            containers.answer_annotations
-    GET HEAD  /annotations/<series>/<name>                      containers.answer_annotations
-    PUT       /annotations/<series>/<name>                      containers.answer_annotations
-    DELETE    /annotations/<series>/<name>                      containers.answer_annotations
-    OPTIONS   /annotations/<series>/<name>                      containers.answer_annotations
-    GET HEAD  /annotations/<series>/proposals                   containers.answer_annotations
-    GET HEAD  /annotations/<series>/proposals/<proposal>        containers.answer_annotations
-    POST      /annotations/<series>/proposals/<proposal>        containers.answer_annotations
-    DELETE    /annotations/<series>/proposals/<proposal>        containers.answer_annotations
-    OPTIONS   /annotations/<series>/proposals                   containers.answer_annotations
-    OPTIONS   /annotations/<series>/proposals/<proposal>        containers.answer_annotations
-    GET HEAD  /id/<identifier>                                  ezid_api.serve_identifier
-    PUT       /id/<identifier>                                  ezid_api.serve_identifier
-    POST      /id/<identifier>                                  ezid_api.serve_identifier
-    DELETE    /id/<identifier>                                  ezid_api.serve_identifier
-    POST      /shoulder/<shoulder>                              ezid_api.mint_identifier
-    GET HEAD  /login                                            ezid_api.log_in
-    GET HEAD  /logout                                           ezid_api.log_out
-    GET HEAD  /status                                           ezid_api.show_status
-    GET HEAD  /dois                                             datacite_api.serve_dois
-    POST      /dois                                             datacite_api.serve_dois
-    GET HEAD  /dois/<doi>                                       datacite_api.serve_dois
-    PUT       /dois/<doi>                                       datacite_api.serve_dois
-    DELETE    /dois/<doi>                                       datacite_api.serve_dois
-    OPTIONS   every page                                        methods.answer_options
-    TRACE     every page                                        methods.answer_trace
-    GET HEAD  <identifier>                                      reading.answer_get
-    OPTIONS   <identifier>                                      methods.answer_options
-    TRACE     <identifier>                                      methods.answer_trace
-    PUT       <identifier>                                      changing.answer_put
-    PUT       <identifier>?metadata                             changing.answer_put
-    POST      <identifier>?mint                                 changing.answer_post
-    POST      <identifier>?register                             changing.answer_post
-    POST      <identifier>?correct                              changing.answer_post
-    POST      <identifier>?bind                                 changing.answer_post
-    POST      <identifier>?break                                changing.answer_post
-    POST      <identifier>?alias                                changing.answer_post
-    POST      <identifier>?metadata                             changing.answer_post
-    POST      <identifier>?signatures                           changing.answer_post
-    POST      <identifier>?withdraw                             changing.answer_post
-    POST      <identifier>?erase                                changing.answer_post
-    POST      <identifier>?refuse                               changing.answer_post
-    DELETE    <identifier>                                      methods.refuse_delete
+    GET HEAD  /                                                     own.show_start
+    GET HEAD  /authorities                                          own.list_authorities
+    GET HEAD  /healthz                                              own.report_health
+    GET HEAD  /readyz                                               own.report_readiness
+    GET HEAD  /metrics                                              own.report_metrics
+    GET HEAD  /assets/<digest>/<file>                               own.serve_asset
+    GET HEAD  /language/<language>                                  own.set_language
+    GET HEAD  /patterns                                             own.show_patterns
+    GET HEAD  /problems/<code>                                      own.explain_code
+    GET HEAD  /about                                                about.show_about
+    GET HEAD  /docs                                                 documentation.show_documentation
+    GET HEAD  /docs/<page>                                          documentation.show_documentation
+    GET HEAD  /uri-res/<service>?<uri>                              thttp.ask_service
+    GET HEAD  /iiif/<version>/<name>                                iiif.serve_image
+    GET HEAD  /iiif/<version>/<name>/info.json                      iiif.serve_image
+    GET HEAD  /iiif/<version>/<name>/…                              iiif.serve_image
+    GET HEAD  /pwid?time=<time>&coverage=<coverage>&item=<uri>      pwid_queries.answer_pwid_query
+    GET HEAD  /cdx?url=<url>                                        cdx.list_captures
+    GET HEAD  /timegate/<uri>                                       memento.find_memento
+    GET HEAD  /timemap/<form>/<uri>                                 capture_calendar.list_captures
+    GET HEAD  /replay/<time>/<uri>                                  replay.replay_capture
+    GET HEAD  /oembed?url=<address>                                 embedding.answer_oembed
+    GET HEAD  /embed?url=<address>                                  embedding.show_embedded
+    GET HEAD  /robots.txt                                           sitemaps.show_robots
+    GET HEAD  /sitemap.xml                                          sitemaps.show_sitemap
+    GET HEAD  /.well-known/resourcesync                             sitemaps.show_capabilities
+    GET HEAD  /resourcesync/capabilitylist.xml                      sitemaps.show_capabilities
+    GET HEAD  /resourcesync/resourcelist.xml                        sitemaps.show_resources
+    GET HEAD  /resourcesync/changelist.xml                          sitemaps.show_changes
+    GET HEAD  /resourcesync/resourcedump.xml                        sync_dumps.show_dump
+    GET HEAD  /resourcesync/documents.zip?first=<name>              sync_dumps.send_documents
+    GET HEAD  /resourcesync/changedump.xml                          sync_dumps.show_change_dump
+    GET HEAD  /resourcesync/changes.zip?from=<time>                 sync_dumps.send_changes
+    GET HEAD  /oai?verb=<verb>                                      harvesting.answer_harvester
+    GET HEAD  /oai/perdure.xsd                                      harvesting.show_schema
+    POST      /oai                                                  harvesting.answer_harvester
+    GET HEAD  /feed.atom?about=<set>                                feeds.answer_feed
+    GET HEAD  /.well-known/pdi                                      well_known.show_series
+    GET HEAD  /.well-known/api-catalog                              well_known.show_catalog
+    GET HEAD  /openapi.json                                         table.publish_openapi
+    GET HEAD  /api                                                  table.show_interface
+    GET HEAD  /search?q=<words>                                     searching.search_documents
+    GET HEAD  /search.atom?q=<words>                                searching.search_documents
+    GET HEAD  /opensearch.xml                                       searching.describe_search
+    GET HEAD  /sparql?query=<query>                                 triples.answer_sparql
+    POST      /sparql                                               triples.answer_sparql
+    GET HEAD  /sign-in                                              signing_in.sign_in
+    POST      /sign-in                                              signing_in.sign_in
+    POST      /sign-out                                             signing_in.sign_out
+    GET HEAD  /deposit                                              depositing.show_desk
+    POST      /deposit                                              depositing.show_desk
+    GET HEAD  /deposit/<draft>                                      depositing.show_draft
+    POST      /deposit/<draft>                                      depositing.show_draft
+    GET HEAD  /desk/withdraw                                        withdrawing.withdraw_document
+    POST      /desk/withdraw                                        withdrawing.withdraw_document
+    GET HEAD  /desk/proposals                                       proposal_pages.show_proposals
+    POST      /desk/proposals                                       proposal_pages.show_proposals
+    GET HEAD  /desk/tokens                                          token_pages.show_tokens
+    POST      /desk/tokens                                          token_pages.show_tokens
+    GET HEAD  /operator                                             overseeing.show_figures
+    GET HEAD  /api/handles/<handle>                                 handles.serve_handle
+    POST      /api/handles/<handle>                                 handles.serve_handle
+    PUT       /api/handles/<handle>                                 handles.serve_handle
+    DELETE    /api/handles/<handle>                                 handles.serve_handle
+    TRACE     /api/handles/<handle>                                 handles.serve_handle
+    OPTIONS   /api/handles/<handle>                                 handles.serve_handle
+    GET HEAD  /api/handles?prefix=<prefix>                          handles.serve_handle
+    TRACE     /api/handles                                          handles.serve_handle
+    OPTIONS   /api/handles                                          handles.serve_handle
+    GET HEAD  /hrls/handles/?<type>=<text>                          handle_search.search_handles
+    GET HEAD  /restrictions                                         restricting.list_restrictions
+    POST      /webmention                                           webmentions.take_webmention
+    POST      /restrictions                                         restricting.restrict_reading
+    GET HEAD  /delegations                                          delegating.list_delegations
+    POST      /delegations                                          delegating.record_delegation
+    GET HEAD  /proposals                                            granting.list_proposals
+    GET HEAD  /tokens                                               granting.manage_tokens
+    GET HEAD  /tokens/<name>                                        granting.manage_tokens
+    POST      /tokens                                               granting.manage_tokens
+    POST      /tokens/<name>?revoke                                 granting.manage_tokens
+    POST      /captures?url=<url>                                   capturing.capture_page
+    POST      /operations                                           batches.run_batch
+    GET HEAD  /changes?since=<mark>&limit=<n>                       changes.list_changes
+    GET HEAD  /archive-files?name=<name>&start=<offset>&length=<n>  archive_files.send_archive
+    POST      /contents                                             contents.send_contents
+    PUT       /contents?key=<key>&version=<n>&format=<token>        contents.mend_contents
+    GET HEAD  /annotations/<series>/                                containers.answer_annotations
+    POST      /annotations/<series>/                                containers.answer_annotations
+    OPTIONS   /annotations/<series>/                                containers.answer_annotations
+    GET HEAD  /annotations/<series>/<name>                          containers.answer_annotations
+    PUT       /annotations/<series>/<name>                          containers.answer_annotations
+    DELETE    /annotations/<series>/<name>                          containers.answer_annotations
+    OPTIONS   /annotations/<series>/<name>                          containers.answer_annotations
+    GET HEAD  /annotations/<series>/proposals                       containers.answer_annotations
+    GET HEAD  /annotations/<series>/proposals/<proposal>            containers.answer_annotations
+    POST      /annotations/<series>/proposals/<proposal>            containers.answer_annotations
+    DELETE    /annotations/<series>/proposals/<proposal>            containers.answer_annotations
+    OPTIONS   /annotations/<series>/proposals                       containers.answer_annotations
+    OPTIONS   /annotations/<series>/proposals/<proposal>            containers.answer_annotations
+    GET HEAD  /id/<identifier>                                      ezid_api.serve_identifier
+    PUT       /id/<identifier>                                      ezid_api.serve_identifier
+    POST      /id/<identifier>                                      ezid_api.serve_identifier
+    DELETE    /id/<identifier>                                      ezid_api.serve_identifier
+    POST      /shoulder/<shoulder>                                  ezid_api.mint_identifier
+    GET HEAD  /login                                                ezid_api.log_in
+    GET HEAD  /logout                                               ezid_api.log_out
+    GET HEAD  /status                                               ezid_api.show_status
+    GET HEAD  /dois                                                 datacite_api.serve_dois
+    POST      /dois                                                 datacite_api.serve_dois
+    GET HEAD  /dois/<doi>                                           datacite_api.serve_dois
+    PUT       /dois/<doi>                                           datacite_api.serve_dois
+    DELETE    /dois/<doi>                                           datacite_api.serve_dois
+    OPTIONS   every page                                            methods.answer_options
+    TRACE     every page                                            methods.answer_trace
+    GET HEAD  <identifier>                                          reading.answer_get
+    OPTIONS   <identifier>                                          methods.answer_options
+    TRACE     <identifier>                                          methods.answer_trace
+    PUT       <identifier>                                          changing.answer_put
+    PUT       <identifier>?metadata                                 changing.answer_put
+    POST      <identifier>?mint                                     changing.answer_post
+    POST      <identifier>?register                                 changing.answer_post
+    POST      <identifier>?correct                                  changing.answer_post
+    POST      <identifier>?bind                                     changing.answer_post
+    POST      <identifier>?break                                    changing.answer_post
+    POST      <identifier>?alias                                    changing.answer_post
+    POST      <identifier>?metadata                                 changing.answer_post
+    POST      <identifier>?signatures                               changing.answer_post
+    POST      <identifier>?withdraw                                 changing.answer_post
+    POST      <identifier>?erase                                    changing.answer_post
+    POST      <identifier>?refuse                                   changing.answer_post
+    DELETE    <identifier>                                          methods.refuse_delete
 
 How it works: `Application` is the ASGI application for requests (`perdure.server.serve` adds the
 objects that live as long as the process). It makes a `Request` from the scope, finds the handler in

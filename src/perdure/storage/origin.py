@@ -53,6 +53,8 @@ class MirroredOrigin(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     accepted: tuple[Acceptance, ...] = ()
     former: tuple[str, ...] = ()
     """The addresses of the registries that this mirror followed before."""
+    captures: bool = False
+    """True if the archive files are mirrored, too."""
     promoted: str = ""
     """When this mirror became a registry of its own; it follows it no longer."""
 

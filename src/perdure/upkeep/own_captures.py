@@ -67,8 +67,7 @@ class OwnCaptures:
     def __init__(self, registry: Registry, reader: Reader) -> None:
         settings = registry.settings
         self._own = (settings.archive_id, *settings.archive_aliases)
-        known = registry.web_archives.find_archive(settings.archive_id)
-        self.is_open = may_read_captures(reader, known.access if known else "unknown")
+        self.is_open = may_read_captures(reader, registry.capture_access)
         """False if the reader may read no capture."""
         self.archive = registry.read_archive(reader)
 

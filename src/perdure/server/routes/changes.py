@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from perdure import errors
 from perdure.server.apis import (
+    archive_files,
     changes,
     contents,
 )
 from perdure.server.routes.model import (
     BY_TOKEN,
+    ENTITY,
     JSON,
     REFUSED,
     TEXT,
@@ -19,7 +21,7 @@ from perdure.server.routes.model import (
     Route,
     Security,
 )
-from perdure.upkeep.mirroring import wire
+from perdure.upkeep.mirroring import archive_wire, wire
 
 CHANGES = (
     Route(
@@ -61,6 +63,50 @@ CHANGES = (
         answers=(AnswerShape(status=200, text="The rows.", content={changes.MEDIA_TYPE: TEXT}),),
         problems=(errors.InvalidRequest, errors.Conflict, *REFUSED),
         security=(Security.BEARER,),
+    ),
+    Route(
+        methods=("GET", "HEAD"),
+        pattern=archive_wire.PATH,
+        handler=archive_files.send_archive,
+        operation="mirrorArchive",
+        text="the archive files and the takedowns of captures for [mirrors](mirrors.md#captures), "
+        "or bytes of one file; needs a token with the right `mirror` for everything",
+        shown="/archive-files?name=<name>&start=<offset>&length=<n>",
+        section="pages",
+        parameters=(
+            Parameter(
+                name="name",
+                text="the name of an archive file whose bytes are wanted",
+                schema={"type": "string", "minLength": 1},
+            ),
+            Parameter(
+                name="start",
+                text="the first byte",
+                schema={"type": "integer", "minimum": 0, "maximum": archive_files.LARGEST},
+            ),
+            Parameter(
+                name="length",
+                text="the largest number of bytes",
+                schema={"type": "integer", "minimum": 1, "maximum": archive_files.LARGEST},
+            ),
+            Parameter(
+                name="Prefer",
+                place="header",
+                text="`wait=30`: the seconds to wait for another listing than `If-None-Match` says",
+                listed=False,
+            ),
+        ),
+        answers=(
+            AnswerShape(
+                status=200,
+                text="The listing, or the bytes.",
+                content={JSON: ENTITY, archive_wire.MEDIA_TYPE: {}},
+            ),
+            AnswerShape(status=304, text="The listing is the same."),
+        ),
+        problems=(errors.InvalidRequest, errors.NotFound, errors.Unavailable, *REFUSED),
+        security=BY_TOKEN,
+        is_open=False,
     ),
     Route(
         methods=("POST",),

@@ -12,13 +12,15 @@ not become a mirror; nothing is deleted.
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
 import msgspec
 
 from perdure import settings as setting
-from perdure.errors.mirroring import MirrorOccupied, NothingToAccept, NotMirror
+from perdure.archives.announcing import ArchiveListing
+from perdure.errors.mirroring import CapturesWhole, MirrorOccupied, NothingToAccept, NotMirror
 from perdure.errors.processes import HasWriter
 from perdure.errors.root import quote
 from perdure.policy import replaying
@@ -38,12 +40,14 @@ from perdure.storage.origin import (
     MirroredOrigin,
     MirrorState,
     find_origin,
+    load_secret,
     load_state,
     save_origin,
     save_secret,
     save_state,
 )
 from perdure.storage.ports import storage_errors
+from perdure.upkeep.mirroring.captures import check_archive, fetch_archive_names
 from perdure.upkeep.mirroring.client import check_url
 from perdure.writing.copy_fence import CopyFence
 
@@ -63,41 +67,61 @@ def add_mirror(
     base_url: str,
     backup: Path | None,
     now: str,
+    captures: bool = False,
 ) -> MirroredOrigin:
     """Make a directory the mirror of a registry: of these series, or without them of everything.
 
-    `backup` is a backup of the registry, to start from.
+    `backup` is a backup of the registry, to start from. `captures`: its archive files, too; then it
+    is asked for the name of its archive.
 
     For a directory that mirrors this address already, the secret and the sources are replaced.
 
-    Raises OriginSpelling, MirrorOccupied, BadSettings, StorageFailed or Unavailable.
+    Raises OriginSpelling, MirrorOccupied, CapturesWhole, ArchiveDiffers, BadSettings, StorageFailed
+    or Unavailable.
     """
     origin = MirroredOrigin(
         url=check_url(url),
         scopes=scopes or (ALL,),
         sources=tuple(map(check_url, sources)),
         added=now,
+        captures=captures,
     )
+    if captures and not origin.is_whole:
+        raise CapturesWhole()
     with storage_errors("the mirror"):
         known = find_origin(root)
         if known is not None and known.url == origin.url:
-            origin = msgspec.structs.replace(known, sources=origin.sources or known.sources)
+            captures = captures or known.captures
+            sources = origin.sources or known.sources
+            origin = msgspec.structs.replace(known, sources=sources, captures=captures)
+            if captures and not origin.is_whole:
+                raise CapturesWhole()
+            if captures:
+                found = fetch_archive_names(origin.url, secret or load_secret(root))
+                check_archive(found, setting.load_settings(root, os.environ))
         elif known is not None or (root / setting.FILE).exists():
             raise MirrorOccupied(directory=str(root))
         else:
-            _create_registry(root, base_url, backup)
+            listing = fetch_archive_names(origin.url, secret) if captures else None
+            _create_registry(root, base_url, backup, listing)
         if secret:
             save_secret(root, secret)
         save_origin(root, origin)
     return origin
 
 
-def _create_registry(root: Path, base_url: str, backup: Path | None) -> None:
+def _create_registry(
+    root: Path, base_url: str, backup: Path | None, listing: ArchiveListing | None
+) -> None:
     check_directory(root, *DIRECTORIES)
     root.mkdir(parents=True, exist_ok=True)
     if backup is not None:
         _copy_backup(backup, root)
-    settings = Settings(base_url=base_url)
+    settings = Settings(
+        base_url=base_url,
+        archive_id=listing.archive if listing else "",
+        archive_aliases=listing.aliases if listing else (),
+    )
     store = create_stores(root, settings)
     CopyFence(root, store, settings.copy_fence).settle()
     write_durably(root / setting.FILE, setting.write_toml(settings).encode())

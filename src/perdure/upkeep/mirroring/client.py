@@ -325,6 +325,8 @@ class RegistryClient:
                 if self._connection.sock is not None:
                     self._connection.sock.settimeout(_SECONDS + wait)
                 self._connection.request(method, target, body, self._fields | fields)
+                if self._is_interrupted:  # before there was a connection to shut down
+                    raise ConnectionAbortedError("interrupted")
                 return self._connection.getresponse()
             except (OSError, http.client.HTTPException) as error:
                 self._connection.close()

@@ -12,6 +12,7 @@ import msgspec
 from perdure.model.changes import parse_mark
 from perdure.model.mirroring import Contradiction
 from perdure.registry import Registry
+from perdure.storage.mirrored_captures import MirroredCaptures, load_captures
 from perdure.storage.origin import Acceptance, find_origin, load_state
 from perdure.upkeep.mirroring.following import count_behind
 
@@ -35,6 +36,8 @@ class MirrorStatus(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds since the mirror last had everything; None if it never had."""
     missing: int
     """Documents whose bytes the origin could not give yet."""
+    captures: MirroredCaptures | None
+    """How far it has the archive files; None if they are not mirrored."""
     contradiction: Contradiction | None
     evidence: tuple[Contradiction, ...]
     accepted: tuple[Acceptance, ...]
@@ -61,6 +64,7 @@ def measure_mirror(registry: Registry) -> MirrorStatus | None:
         behind=max(behind, 0) if behind is not None else None,
         lag=lag,
         missing=state.missing if state else 0,
+        captures=load_captures(registry.root) if origin.captures else None,
         contradiction=state.contradiction if state else None,
         evidence=state.evidence if state else (),
         accepted=origin.accepted,
