@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import lxml.html
 import pytest
@@ -69,6 +70,17 @@ def test_a_day_with_several_captures_leads_to_its_rows(site: Deployment) -> None
     assert len(page.cssselect("#day-20160122")) == 1
     rows = page.cssselect(".captures tbody tr")
     assert [row.cssselect("a")[0].text for row in rows] == list(TIMES[:3])
+
+
+def test_a_calendar_says_that_pages_are_sent_as_files(site: Deployment, tmp_path: Path) -> None:
+    """Without a second host, no archived page is shown (docs/decisions/replay-origin.md)."""
+    words = b"This server sends archived pages as files."
+    assert words not in site.get(f"/timemap/html/{URL}", PAGE).body
+    warc = Warc(tmp_path / "a.warc.gz")
+    warc.response(URL, TIMES[0], ATTACK)
+    with deployed(tmp_path / "registry") as other:
+        other.registry.archive.add_file(tmp_path / "a.warc.gz")
+        assert words in other.get(f"/timemap/html/{URL}", PAGE).body
 
 
 def test_a_year_without_captures_says_so(site: Deployment) -> None:

@@ -62,7 +62,7 @@ def say(page: lxml.html.HtmlElement) -> str:
             {"access": Access.UNAVAILABLE, "at": "2026-01-02T03:04:05Z"},
             451,
             "Not available for legal reasons",
-            "Nobody at present.",
+            "No one at present.",
         ),
     ],
 )

@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 import gettext
 import io
+import json
 import re
 import sys
+import time
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import jinja2
+import lxml.html
 import pytest
 from jinja2 import nodes
 from tests.server.browser import Browser, run_browser
@@ -190,6 +194,36 @@ def test_a_page_is_in_the_language(site: Deployment, name: str, language: str, w
     assert words in page
     for text_of_ours in ("Get the document", "Cite<", "Versions<", "For programs", "Search<"):
         assert text_of_ours not in page
+
+
+def read_sentences(body: bytes) -> set[str]:
+    """The texts of a page with two words or more, without what is said to be English, and code."""
+    page: Any = lxml.html.document_fromstring(body.decode())
+    for one in page.xpath("//body//*[@lang='en'] | //script | //code | //pre | //bdi"):
+        one.drop_tree()
+    texts = [*page.xpath("//text()"), *page.xpath("//@title | //@aria-label | //@alt")]
+    return {" ".join(one.split()) for one in texts if re.search(r"[a-z]{2} [a-z]{2}", one)}
+
+
+@pytest.mark.parametrize("language", OTHERS)
+def test_no_sentence_is_left_in_english(site: Deployment, name: str, language: str) -> None:
+    """The document is of one word, so what two languages have in common was not translated."""
+    word = site.mint(text(b"unwiederbringlich"))
+    end = time.monotonic() + 30
+    while json.loads(site.get("/search?q=unwiederbringlich").body)["index"]["behind"]:
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    asked = ("landing", "assertions", "citedby", "cites", "history", "quotes", "provenance")
+    paths = [f"/{word}?{one}" for one in asked]
+    paths += ["/", "/about", "/authorities", "/sign-in", "/nothing", "/search", f"/{word}9"]
+    paths += [f"/search?q={one}" for one in ("unwiederbringlich", "nowhere")]
+    paths += [f"/{'/'.join(word.split('/')[:count])}/" for count in (3, 4, 5, 6)]
+    left = {}
+    for path in paths:
+        pages = [site.get(path, HTML, f"Accept-Language: {one}") for one in ("en", language)]
+        assert read_language(pages[1].body) == language, path
+        left[path] = set.intersection(*(read_sentences(one.body) for one in pages))
+    assert {path: texts for path, texts in left.items() if texts} == {}
 
 
 def test_words_of_the_code_are_in_the_vocabulary() -> None:

@@ -151,7 +151,7 @@ def test_a_registry_without_anything_has_a_page(tmp_path: Path) -> None:
     with deployed(tmp_path / "registry") as site:
         page = site.get("/operator", HTML, sign_in(site, site.token("operator")))
         assert page.status == 200
-        assert "Locations were never checked." in page.body.decode()
+        assert "Locations have never been checked." in page.body.decode()
         (site.root / "followers" / "names.sqlite").write_bytes(b"not a database" * 100)
         (site.root / "links.sqlite").write_bytes(b"not a database" * 100)
         page = site.get("/operator", HTML, sign_in(site, site.token("other")))

@@ -88,6 +88,7 @@ def _show_captures(
         years=_make_years(captures, whole, place),
         months=_make_months(year, rows),
         captures=listed,
+        is_shown=bool(service.settings.content_origin),
         is_one_year=listed is rows,
         more=len(found) > MOST,
         place=place,

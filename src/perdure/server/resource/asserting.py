@@ -118,7 +118,6 @@ def _make_page(
     body = pages.render_page(
         request.frame,
         "assertions.html",
-        title=f"Assertions about {name}",
         trail=[*make_trail(name.whole), (str(name.whole), find_page(name.whole))],
         about=str(name),
         found=[

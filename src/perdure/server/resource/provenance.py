@@ -157,7 +157,6 @@ def _make_page(
     body = pages.render_page(
         request.frame,
         "provenance.html",
-        title=f"Provenance of {name}",
         trail=[*make_trail(name.whole), (str(name), find_page(name))],
         document=str(name),
         is_conjunction=any(report.element == CONJUNCT for report in found),
