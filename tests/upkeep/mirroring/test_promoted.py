@@ -6,18 +6,23 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.server.deployment import SERIES, deployed, problem, text, wait_until
+from tests.server.deployment import SERIES, deployed, problem, resource, text, wait_until
 from tests.upkeep.mirroring.conftest import MakeMirror, Mirror
+from tests.upkeep.mirroring.test_reading_rules import ask
 from tests.upkeep.mirroring.test_served import served
 
 from perdure.errors import RegistriesDivided
 from perdure.errors.conflicts import SerialsHandedOver
-from perdure.model.commands import Mint
+from perdure.ids import parse
+from perdure.model.commands import Mint, Restrict
+from perdure.model.reading_rules import Access, ReadingRule
 from perdure.registry import Registry, initialise, load_store, utc_now
 from perdure.settings import load_settings
-from perdure.storage.origin import load_origin
+from perdure.storage.origin import FORESEEN, load_origin
 from perdure.upkeep.changes.walking import check_changes
+from perdure.upkeep.mirroring import following
 from perdure.upkeep.mirroring.client import RegistryClient
+from perdure.upkeep.mirroring.following import MirrorFollower
 from perdure.upkeep.mirroring.meeting import meet_registry
 from perdure.upkeep.transfer.promoting import promote_copy
 
@@ -148,3 +153,26 @@ def test_registries_of_which_one_continues_the_other_are_left_alone(
             other.close()
         client.close()
         assert mint(mirror.registry, b"two")
+
+
+def test_a_mirror_that_is_promoted_while_it_is_behind_obeys_the_rules_that_it_foresaw(
+    tmp_path: Path, make_mirror: MakeMirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ "obeys them at once", also those whose changes it never got."""
+    monkeypatch.setattr(following, "PAGE", 2)
+    with deployed(tmp_path / "origin") as origin:
+        closed, opened = (resource(origin.mint(text(data))) for data in (b"one", b"two"))
+        for _ in range(4):
+            origin.mint(text(b"more"))
+        origin.do(Restrict(rule=ReadingRule(about=closed, access=Access.CLOSED)))
+        mirror = make_mirror(origin.base, origin.token("m", operations=("mirror",)))
+        with MirrorFollower(mirror.registry) as follower:
+            while mirror.registry.records.find_record(parse(opened).key) is None:
+                follower.follow_once(wait=0)
+    assert mirror.registry.records.find_last_rule() == 0
+    promote(mirror, 2)
+    assert [ask(mirror, name) for name in (closed, opened)] == ["closed", "open"]
+    assert not (mirror.root / FORESEEN).exists()
+    (rule,) = mirror.registry.records.list_rules(limit=10)
+    assert (rule.about, rule.access) == (closed, Access.CLOSED)
+    assert [one.problem for one in check_changes(mirror.registry.records) if one.problem] == []

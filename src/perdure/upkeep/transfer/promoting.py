@@ -6,17 +6,18 @@ not be given again. Serial numbers: the days from this change to today are close
 operator tells the highest numbers (`perdure.storage.handover`). All names: if the predecessor can
 be reached (`perdure.upkeep.transfer.predecessors`), each of its later names is reserved here. If
 the predecessor is a directory that can be stopped, it is marked as replaced; then nothing is
-closed, because it gives out no further name. Tokens: `perdure.upkeep.transfer.revoking`.
+closed, because it gives out no further name. Tokens: `perdure.upkeep.transfer.revoking`. A mirror
+that is behind adds the reading rules that it foresaw.
 
-What must stay true: the closed days, the epoch, the reserved names and the revocations are durable
-before the fence opens; after an interruption, the copy is still fenced, and the promotion can be
-repeated.
+What must stay true: the closed days, the epoch, the foreseen rules, the reserved names and the
+revocations are durable before the fence opens; after an interruption, the copy is still fenced, and
+the promotion can be repeated.
 # ruling: copy-fence
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
@@ -28,15 +29,17 @@ from perdure.errors.importing import NothingToPromote
 from perdure.errors.processes import HasWriter
 from perdure.errors.root import quote
 from perdure.model import stored
-from perdure.model.changes import ChainHead, ChangeMark, Deed
+from perdure.model.changes import RULE, ChainHead, ChangeMark, Deed
+from perdure.model.reading_rules import ReadingRule
 from perdure.model.records import LOCAL, Record, Token
 from perdure.policy.naming import identify_record
+from perdure.policy.reading_rules import read_rule
 from perdure.settings import Settings
 from perdure.storage import fence, handover, home
 from perdure.storage.durable import WRITE_LOCK, hold_lock
 from perdure.storage.generation import Generation
 from perdure.storage.handover import Handover
-from perdure.storage.origin import retire_origin
+from perdure.storage.origin import forget_foreseen, load_foreseen, retire_origin
 from perdure.storage.ports import Journal, Records, Store, storage_errors
 from perdure.upkeep.transfer.predecessors import Predecessor, PredecessorDirectory
 from perdure.upkeep.transfer.revoking import TokenPlan, plan_tokens, revoke_tokens
@@ -248,6 +251,7 @@ def _take_over(
         journal.begin_batch()
         journal.begin_epoch(REASON, now, LOCAL)
         revoke_tokens(journal, plan.tokens, now)
+        _save_foreseen_rules(journal, load_foreseen(root), now)
         journal.commit_batch()
         _reserve_names(journal, plan.names, now)
     if plan.is_complete and isinstance(plan.predecessor, PredecessorDirectory):
@@ -256,9 +260,18 @@ def _take_over(
         home.mark_copy(there, mark)
     guard.settle()
     retire_origin(root, now)
+    forget_foreseen(root)
     with Generation(root) as generation:  # wakes those who wait for changes
         generation.note_revision()
         generation.note_change()
+
+
+def _save_foreseen_rules(journal: Journal, rules: Iterable[ReadingRule], now: str) -> None:
+    """Add the rules of the origin whose changes the mirror does not have, the oldest first."""
+    last = journal.find_last_rule()
+    for rule in sorted(rules, key=lambda one: one.number):
+        if rule.number > last:
+            journal.save_rule(read_rule(rule).key, rule, Deed(RULE, now, LOCAL))
 
 
 def _take_over_takedowns(root: Path, there: Path) -> None:
