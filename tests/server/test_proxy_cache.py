@@ -156,3 +156,28 @@ def test_a_file_of_another_name_is_not_taken(tmp_path: Path) -> None:
     one, other = (KeptFile(path) for path in (tmp_path / DIRECTORY).iterdir())
     shutil.copy(one.path, other.path)
     assert cache.open_document(other.document.name) is None
+
+
+def test_adding_does_not_read_the_directory_again_and_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What adding costs must not grow with the entries: few of many additions read them all. The
+    bound holds after each, also of two processes."""
+    bound = 400_000
+    caches = [open_cache(tmp_path, bound=bound) for _ in range(2)]
+    reads = 0
+    honest = ProxyCache._drop_oldest
+
+    def count(self: ProxyCache) -> None:
+        nonlocal reads
+        reads += 1
+        honest(self)
+
+    monkeypatch.setattr(ProxyCache, "_drop_oldest", count)
+    for number in range(600):
+        keep(caches[number % 2], f"{NAME[:-8]}{number}.text.1", b"x" * 700)
+        if number % 7 == 0:
+            held = sum(one.stat().st_size for one in (tmp_path / DIRECTORY).iterdir())
+            assert held <= bound
+    assert held > bound * 3 / 4
+    assert reads < 120

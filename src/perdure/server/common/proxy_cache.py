@@ -3,10 +3,13 @@
 How it works: only names with format and version are kept, whose bytes never change. An entry is one
 file, called by the hash of the name: the bytes, and behind them a JSON document with their SHA-512
 and header fields, its length and a mark. The bytes are written while they stream through, and the
-entry appears, whole, by a rename after their digest was compared. If all entries together are
-larger than the bound, those that were used least recently are removed. After `pinned_seconds` the
+entry appears, whole, by a rename after their digest was compared. After `pinned_seconds` the
 resolver is asked again, since it may have withdrawn the document; the digest is remembered, and
 another one is a contradiction.
+
+Entries that were used least recently are removed before all together are larger than the bound. To
+look at all of them for each new one would take ever longer, so as many are removed as leave an
+eighth of the bound free. A process reads the directory again when it has used up an eighth of that.
 
 Who has opened an entry reads that one, whatever happens to its name. The number of links of the
 open file says whether it is still the entry (`KeptFile.is_in_place`).
@@ -37,6 +40,8 @@ _END = struct.Struct(">I4s")
 _MARK = b"pdk1"
 _USUAL_END = 4096  # bytes: nearly always more than the JSON document has
 _LONGEST_JSON = 1 << 16
+_FREED = 8
+"""The part of the bound that stays free, and the number of processes that may use it up."""
 
 
 class KeptDocument(msgspec.Struct, frozen=True, kw_only=True):
@@ -116,6 +121,8 @@ class ProxyCache:
         self._bound = bound
         self._seconds = seconds
         self.clock = clock
+        self._left = 0
+        """Bytes that may be added before the directory is read again."""
 
     @property
     def is_on(self) -> bool:
@@ -147,14 +154,17 @@ class ProxyCache:
 
     def add_document(self, name: str, path: Path) -> None:
         """Make an entry of a written file. It replaces an older one."""
+        length = path.stat().st_size
         path.replace(self._find_path(name))
-        self._drop_oldest()
+        self._left -= length
+        if self._left < 0:
+            self._drop_oldest()
 
     def _find_path(self, name: str) -> Path:
         return self._place / f"{hashlib.sha256(name.encode()).hexdigest()}.kept"
 
     def _drop_oldest(self) -> None:
-        """Remove the files that were used least recently, until the others fit.
+        """Remove the files that were used least recently, until the others leave enough free.
 
         Among them may be those that a process left which ended while it wrote, and those of
         earlier releases.
@@ -165,12 +175,14 @@ class ProxyCache:
                 about = path.stat()
                 found.append((about.st_mtime, about.st_size, path))
         total = sum(size for _, size, _ in found)
-        for _, size, path in sorted(found):
-            if total <= self._bound:
-                break
+        free = self._bound // _FREED
+        for number, (_, size, path) in enumerate(sorted(found), 1):
+            if total <= (self._bound - free if number < len(found) else self._bound):
+                break  # the newest entry may take all
             with suppress(OSError):
                 path.unlink()
             total -= size
+        self._left = min(free // _FREED, self._bound - total)
 
 
 def make_proxy_cache(root: Path, settings: Settings) -> ProxyCache:
