@@ -93,6 +93,11 @@ def test_a_document_passes_through_whole(site: Deployment, upstream: Deployment)
     again = site.get(f"/{name}")
     assert (again.status, again.body) == (200, LARGE)
     assert again.headers["cache-status"].startswith('"pid.example"; hit')
+    kept = site.ask("HEAD", f"/{name}", "Range: bytes=10-19")  # a range is for GET alone
+    assert (kept.status, kept.body) == (200, b"")
+    assert kept.headers["cache-status"].startswith('"pid.example"; hit')
+    for field in ("content-type", "etag", "content-length", "repr-digest"):
+        assert kept.headers[field] == again.headers[field]
     part = site.get(f"/{name}", "Range: bytes=10-19")
     assert (part.status, part.body) == (206, LARGE[10:20])
     assert part.headers["content-range"] == f"bytes 10-19/{len(LARGE)}"

@@ -290,7 +290,7 @@ class FastPath:
         return answer
 
     def _answer_proxied(self, method: bytes, lead: ProxiedLead, usual: UsualHeader) -> bytes | None:
-        """Answer with a kept document. A HEAD request is passed on, as other wishes are."""
+        """Answer with a kept document. The plain way answers HEAD, and other wishes."""
         if method != b"GET" or usual.is_routed:
             return None
         answer = lead.document.write_answer(usual.range)

@@ -114,7 +114,8 @@ async def proxy_request(service: Service, request: Request, held: HeldDelegation
         if url is None:
             continue
         try:
-            response = await _ask(service, request, resolver, url, lasts=bool(name))
+            lasts = bool(name) and request.method == "GET"
+            response = await _ask(service, request, resolver, url, lasts=lasts)
         except (ResolverUnreachable, ResolverTimedOut) as failure:
             last = failure
             if request.method not in REPEATABLE or _has_body(request):
@@ -204,7 +205,7 @@ async def _read_body(request: Request) -> AsyncIterator[bytes]:
 
 def _find_lasting_name(request: Request) -> str | None:
     """Return the name with format and version whose bytes are requested whole, or None."""
-    if request.method != "GET" or request.target.question is not None:
+    if request.method not in ("GET", "HEAD") or request.target.question is not None:
         return None
     with suppress(PerdureError):
         name = read_identifier(request.target.text)
@@ -334,7 +335,8 @@ def _answer_kept(service: Service, request: Request, file: KeptFile, rest: int) 
         return Answer(HTTPStatus.NOT_MODIFIED, short)
     start, stop, status = 0, kept.length, HTTPStatus.OK
     asked = _ONE_RANGE.fullmatch(request.read_field(b"range").strip())
-    if asked is not None and b"if-range" not in request.fields and int(asked[1]) < kept.length:
+    is_head = request.method == "HEAD"  # a range is for GET alone (RFC 9110 section 14.2)
+    if asked and not is_head and b"if-range" not in request.fields and int(asked[1]) < kept.length:
         start = int(asked[1])
         stop = min(kept.length, int(asked[2]) + 1) if asked[2] else kept.length
         if start < stop:
@@ -343,6 +345,8 @@ def _answer_kept(service: Service, request: Request, file: KeptFile, rest: int) 
             start, stop = 0, kept.length
     partial = status == HTTPStatus.PARTIAL_CONTENT
     fields += make_range_fields(kept, (start, stop), partial=partial)
+    if is_head:
+        return Answer(status, fields)
     span = FileSpan(file, start, stop - start)
     return Answer(status, fields, stream=_read_file(file, start, stop), file=span)
 
