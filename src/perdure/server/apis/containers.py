@@ -21,13 +21,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote, unquote
 
 import msgspec
 
-from perdure.errors import NotAcceptable, NotFound, PerdureError
+from perdure.errors import MalformedIdentifier, NotAcceptable, NotFound, PerdureError
+from perdure.errors.delegations import AnsweredElsewhere
 from perdure.ids import Identifier, parse
 from perdure.model.assertions import CONTEXT, MEDIA_TYPE
 from perdure.model.parameters import read_number
@@ -95,6 +97,8 @@ async def answer_annotations(service: Service, request: Request) -> Answer:
     """Answer every request for a container or an annotation."""
     try:
         answer = await _answer_target(service, request)
+    except AnsweredElsewhere:
+        raise
     except PerdureError as error:
         answer = problems.answer_problem(problems.log_problem(error, request.method), request)
     names = {name for name, _ in answer.fields}
@@ -107,11 +111,23 @@ async def answer_annotations(service: Service, request: Request) -> Answer:
     return answer
 
 
+def _lead_elsewhere(service: Service, request: Request, series: str, rest: str) -> None:
+    """Raise AnsweredElsewhere if another resolver answers for a series that is unknown here."""
+    with suppress(MalformedIdentifier):
+        name = parse(f"pdi://{series}/{unquote(rest)}")
+        delegations = service.registry.delegations
+        if request.method in ("GET", "HEAD"):
+            delegations.require_undelegated(name)
+        else:
+            delegations.require_written_here(name)
+
+
 async def _answer_target(service: Service, request: Request) -> Answer:
     series, _, rest = request.target.text.removeprefix(f"{LEAD}/").partition("/")
     if service.settings.find_authority(series) is None:
         service.registry.learn_authorities()
     if not series or series not in service.settings.series:
+        _lead_elsewhere(service, request, series, rest)
         raise NotFound(identifier=request.target.text[:200])
     word, _, proposal = rest.partition("/")
     if word == proposing.WORD:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from contextlib import suppress
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import unquote
@@ -34,6 +35,7 @@ from perdure.errors import (
     Unauthenticated,
     Unavailable,
 )
+from perdure.errors.delegations import AnsweredElsewhere
 from perdure.errors.exchanging import (
     EventUnknown,
     NameDeletedNever,
@@ -91,8 +93,10 @@ async def serve_dois(service: Service, request: Request) -> Answer:
             case "POST", False:
                 return await _create_doi(service, request)
             case (("PUT" | "PATCH"), True):
+                _require_written_here(service, doi)
                 return await _update_doi(service, request, doi)
             case "DELETE", True:
+                _require_written_here(service, doi)
                 return await _delete_doi(service, request, doi)
         allow = (b"allow", request.allow[TargetKind.PAGE])
         return _refuse(HTTPStatus.METHOD_NOT_ALLOWED, "the method is not allowed here", allow)
@@ -117,7 +121,9 @@ def _refuse(
 
 
 def answer_error(error: PerdureError) -> Answer:
-    """Answer an error in the words of DataCite."""
+    """Answer an error in the words of DataCite. Raises AnsweredElsewhere, which is no answer."""
+    if isinstance(error, AnsweredElsewhere):
+        raise error
     if isinstance(error, Unauthenticated):
         return _refuse(HTTPStatus.UNAUTHORIZED, "Bad credentials.", _CHALLENGE)
     if isinstance(error, Forbidden):
@@ -157,6 +163,12 @@ def _read_doi(text: str) -> Identifier:
     return check_bindable(parse(f"doi:{bare}"))
 
 
+def _require_written_here(service: Service, text: str) -> None:
+    """Raise AnsweredElsewhere if another resolver assigns a DOI, also to strangers."""
+    with suppress(MalformedIdentifier):  # the caller says what is wrong with it
+        service.registry.delegations.require_written_here(_read_doi(text))
+
+
 def _show_doi(service: Service, request: Request, text: str) -> Answer:
     try:
         identifier = _read_doi(text)
@@ -190,8 +202,13 @@ async def _read_attributes(request: Request) -> dict[str, Any]:
 
 
 async def _create_doi(service: Service, request: Request) -> Answer:
-    token = accounts.find_account(service, request)
-    sent = await _read_attributes(request)
+    if service.registry.delegations.load_index().has_writers:
+        sent = await _read_attributes(request)  # a writer there may have no account here
+        _require_written_here(service, str(sent.get("doi") or f"{sent.get('prefix')}/0"))
+        token = accounts.find_account(service, request)
+    else:
+        token = accounts.find_account(service, request)
+        sent = await _read_attributes(request)
     doi = str(sent.get("doi") or "")
     if doi:
         await _write(service, request, token, _read_doi(doi), sent, new=True)

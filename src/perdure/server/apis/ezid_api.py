@@ -15,6 +15,7 @@ Specification: EZID API Documentation, version 2 (https://ezid.cdlib.org/doc/api
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import unquote
@@ -31,6 +32,7 @@ from perdure.errors import (
     Unauthenticated,
     Unavailable,
 )
+from perdure.errors.delegations import AnsweredElsewhere
 from perdure.errors.exchanging import (
     ElementReserved,
     NameDeletedNever,
@@ -88,10 +90,13 @@ async def serve_identifier(service: Service, request: Request) -> Answer:
             case "GET" | "HEAD":
                 return _show_identifier(service, request, text)
             case "PUT":
+                _require_written_here(service, text)
                 return await _create_identifier(service, request, text)
             case "POST":
+                _require_written_here(service, text)
                 return await _update_identifier(service, request, text)
             case "DELETE":
+                _require_written_here(service, text)
                 return await _delete_identifier(service, request, text)
         allow = (b"allow", request.allow[TargetKind.PAGE])
         return _answer("error: method not allowed", HTTPStatus.METHOD_NOT_ALLOWED, allow)
@@ -102,8 +107,9 @@ async def serve_identifier(service: Service, request: Request) -> Answer:
 async def mint_identifier(service: Service, request: Request) -> Answer:
     """Answer `POST /shoulder/<shoulder>`."""
     try:
-        token = accounts.find_account(service, request)
         shoulder = unquote(request.target.text.partition("/")[2])
+        _require_written_here(service, f"{shoulder}0")
+        token = accounts.find_account(service, request)
         elements = await _read_elements(request)
         _check_options(request)
         name = await _mint(service, request, token, shoulder, elements)
@@ -158,7 +164,9 @@ def _answer(
 
 
 def answer_error(error: PerdureError) -> Answer:
-    """Answer an error in the words of EZID."""
+    """Answer an error in the words of EZID. Raises AnsweredElsewhere, which is no answer."""
+    if isinstance(error, AnsweredElsewhere):
+        raise error
     if isinstance(error, Unauthenticated):
         return _answer("error: unauthorized", HTTPStatus.UNAUTHORIZED, _CHALLENGE)
     if isinstance(error, Forbidden):
@@ -206,6 +214,13 @@ def _check_options(request: Request, *known: str) -> dict[str, str]:
     return given
 
 
+def _require_written_here(service: Service, text: str) -> None:
+    """Raise AnsweredElsewhere if another resolver assigns a name, also to strangers."""
+    with suppress(MalformedIdentifier):  # the caller says what is wrong with it
+        name = parse(ezid.name_identifier(text))
+        service.registry.delegations.require_written_here(name)
+
+
 def _read_name(text: str) -> Identifier:
     """Read the identifier of a request. Raises MalformedIdentifier."""
     return check_bindable(parse(ezid.name_identifier(text)))
@@ -242,14 +257,16 @@ def _find_exported(
 
     With `longest`, it may be that of the longest identifier with which the asked one begins.
     """
-    text = str(asked)
+    text, elsewhere = str(asked), None
     for cut in range(min(_LONGEST_CUT, len(text)) if longest else 1):
         try:
             name = parse(text[: len(text) - cut])
             return whole_records.find_exported(service, request, name, request.base_url)
+        except AnsweredElsewhere as error:
+            elsewhere = elsewhere or error
         except (MalformedIdentifier, NotFound):
             continue
-    raise NotFound(identifier=text)
+    raise elsewhere or NotFound(identifier=text)
 
 
 def show_elements(exported: ExportedRecord) -> dict[str, str]:

@@ -44,7 +44,7 @@ _OUR_ADDRESS = re.compile(rb"https?://[^/?#]*/?", re.IGNORECASE)
 _SERVICES = {"": "N2R", "bytes": "N2R", "info": "N2C", "locations": "N2Ls"}
 """The service of RFC 2169 for each question about a name."""
 _THTTP = "uri-res/"
-_OPEN_PLACES = (b"iiif/", b"api/handles")
+_OPEN_PLACES = (b"iiif/", b"api/handles", b"annotations/")
 """Paths whose answers pages of any origin may read."""
 
 
