@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import subprocess
+import sys
 import zipfile
 from collections.abc import Iterator
 from itertools import count
@@ -354,3 +356,20 @@ def test_a_closed_archive_is_closed_in_the_mirror(
             answer = shown.get(f"/{pwid(a, 2014)}")
             assert answer.status == 404  # it does not know the archive, and its origin does
             assert b"marker" not in answer.body
+
+
+def test_a_mirror_that_starts_from_a_backup_has_no_captures_of_it(
+    tmp_path: Path, make_mirror: MakeMirror
+) -> None:
+    """No change says which captures were taken down since, so it would serve them for ever."""
+    root = configure(tmp_path / "origin")
+    with deployed(root) as origin:
+        origin.registry.archive.add_file(fill(tmp_path / "one.warc.gz", "a0"), move=True)
+        secret = origin.token("m", operations=("mirror",))
+        program = str(Path(sys.executable).parent / "perdure")
+        copy = [program, "-C", str(root), "backup", str(tmp_path / "copy")]
+        subprocess.run(copy, check=True, capture_output=True)
+        origin.registry.archive.take_down(withhold("http://a.example/a0"))
+        mirror = make_mirror(origin.base, secret, backup=tmp_path / "copy")
+        mirror.catch_up()
+        assert list_shown(mirror.registry, "a0", reader=LOCAL_READER) == []

@@ -19,6 +19,7 @@ from pathlib import Path
 import msgspec
 
 from perdure import settings as setting
+from perdure.archives import places
 from perdure.archives.announcing import ArchiveListing
 from perdure.errors.mirroring import CapturesWhole, MirrorOccupied, NothingToAccept, NotMirror
 from perdure.errors.processes import HasWriter
@@ -128,11 +129,14 @@ def _create_registry(
 
 
 def _copy_backup(backup: Path, root: Path) -> None:
-    """Copy the registry of a backup; the tokens of its origin stay in it, unused."""
+    """Copy the registry of a backup; the tokens of its origin stay in it, unused.
+
+    Its archive files are not copied: no change says which captures were taken down since.
+    """
     with Registry(backup) as opened:  # raises BadSettings if there is none
         opened.head()
     for one in sorted(backup.iterdir()):
-        if one.name in (setting.FILE, home.MARK, home.FILE, WRITE_LOCK):
+        if one.name in (setting.FILE, home.MARK, home.FILE, WRITE_LOCK, places.DIRECTORY):
             continue
         copy = shutil.copytree if one.is_dir() else shutil.copy2
         copy(one, root / one.name)
