@@ -506,3 +506,35 @@ def test_other_documents_are_refused(
         return
     with pytest.raises(error):
         make_annotation(data)
+
+
+def test_another_reader_takes_our_nanopublications(letter: Desk) -> None:
+    """Nanopublication Guidelines: a head that points to three graphs, none of them empty; the
+    provenance is about the assertion, and the publication info about the nanopublication."""
+    for document in list_documents():
+        data = json.dumps({"@context": CONTEXT, "type": "Annotation", **document}).encode()
+        held = hold(letter, store_assertion(letter.registry, data).identifier)
+        written = write_nanopublication(held, "https://pid.example")
+        told = json.loads(run_peer("nanopub", _READ_NANOPUBLICATION, written))
+        found = rdflib.Graph()
+        found.parse(data="".join(f"{one} .\n" for one in expand_document(held)), format="nt")
+        assert told == [True, f"https://pid.example/{held.identifier}", len(found)]
+    broken = written.replace(b"np:hasProvenance", b"np:hasPublicationInfo")
+    assert broken != written
+    assert not json.loads(run_peer("nanopub", _READ_NANOPUBLICATION, broken))[0]
+
+
+_READ_NANOPUBLICATION = """
+import json, pathlib, sys, tempfile
+from nanopub import Nanopub
+from nanopub.utils import MalformedNanopubError
+with tempfile.TemporaryDirectory() as place:
+    path = pathlib.Path(place, "np.trig")
+    path.write_bytes(sys.stdin.buffer.read())
+    try:
+        read = Nanopub(rdf=path)
+        told = [read.is_valid, str(read.metadata.np_uri), len(read.assertion)]
+    except MalformedNanopubError as error:
+        told = [False, str(error), 0]
+print(json.dumps(told))
+"""
