@@ -210,7 +210,7 @@ class Registry:
             follow=self.reading.follow_set,
             is_minted=self._settings_file.is_numbered_here,
             is_ruled=self.reading.rules.has_rules_now,
-            require_undelegated=self.delegations.require_undelegated,
+            require_undelegated=self.delegations.require_undelegated_set,
         )
 
     @cached_property

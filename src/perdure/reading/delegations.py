@@ -199,6 +199,12 @@ class Delegations:
         if held is not None:
             raise make_error(held, name)
 
+    def require_undelegated_set(self, names: NameSet) -> None:
+        """Do the same for a set of names of which none is known here."""
+        held = self.find_reading(names.example)
+        if held is not None:
+            raise make_error(held, names)
+
     def require_not_handed_over(self, name: Identifier) -> None:
         """Raise AnsweredElsewhere if a successor answers readers of a name that may be here."""
         held = self.find_hand_over(name)
@@ -331,8 +337,8 @@ def _narrow_delegation(numbered: dict[str, HeldDelegation], said: Revocation) ->
             numbered[said.delegation.key] = replace(held, delegation=narrowed)
 
 
-def make_error(held: HeldDelegation, name: Identifier) -> AnsweredElsewhere:
-    """Return the error that says who answers for a name."""
+def make_error(held: HeldDelegation, name: Identifier | NameSet) -> AnsweredElsewhere:
+    """Return the error that says who answers for a name or a set."""
     said = held.delegation
     return AnsweredElsewhere(
         identifier=str(name),

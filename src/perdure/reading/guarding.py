@@ -22,7 +22,9 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from perdure.errors import PerdureError
-from perdure.ids import Identifier
+from perdure.ids import Identifier, parse
+from perdure.ids.handle import fold_case
+from perdure.ids.name_set import NameSet
 from perdure.model.queries import Choices, Fetch, Reader, Step
 from perdure.model.reading_rules import ReadingRule
 from perdure.model.records import LOCAL, WHOLE_RESOURCE, Level, Record
@@ -38,7 +40,7 @@ from perdure.policy.reading_rights import (
     narrow_object,
     relate_texts,
 )
-from perdure.policy.reading_rules import find_rule_key, select_in_force
+from perdure.policy.reading_rules import find_rule_key, read_rule, select_in_force
 from perdure.policy.rights import Object, make_object
 from perdure.policy.scope_index import ScopeIndex
 from perdure.policy.showing import hide_levels
@@ -79,6 +81,15 @@ class _ScopeRules:
         with self._guarding:
             found = [self._newest[scope] for scope in self._index.find_scopes(what)]
         return [rule for rule in found if not rule.lifted]
+
+    def list_within(self, beginning: str) -> list[ReadingRule]:
+        """Return the rules in force about scopes that are written with a beginning."""
+        folded = fold_case(beginning)
+        with self._guarding:
+            known = list(self._newest.items())
+        return [
+            rule for scope, rule in known if not rule.lifted and fold_case(scope).startswith(folded)
+        ]
 
     def list_below(self, beginning: str) -> list[ReadingRule]:
         """Return the rules in force about scopes with names that begin with a text."""
@@ -190,6 +201,21 @@ class ReadingRules:
         """
         return self._scopes.list_below(beginning)
 
+    def check_set(self, names: NameSet, reader: Reader, now: str) -> None:
+        """Raise Forbidden or Unauthenticated if a rule refuses the reader something in a set.
+
+        Rules about more than the set do not count. Call `refresh` first.
+        """
+        rules = self._scopes.list_within(names.text.partition("*")[0])
+        if common := _share_beginning(names.low, names.end):
+            below = select_in_force(self._records.find_rules_below(common))
+            rules += (one for one in below if names.covers_resource(parse(one.about)))
+        for rule in rules:
+            wanted = ReadObject(str(names), "", WHOLE_RESOURCE, _find_object(rule, names))
+            refusal = find_refusal(rule, wanted, reader, now)
+            if refusal is not None:
+                raise refusal
+
     def make_guard(
         self,
         identifier: Identifier,
@@ -210,6 +236,18 @@ class ReadingRules:
         wanted = make_read_object(identifier, part, (key, what))
         is_free = all(find_refusal(rule, wanted, reader, now) is None for rule in rules)
         return Guard(rules, wanted, identifier, reader, now, record, is_free=is_free)
+
+
+def _share_beginning(one: str, other: str) -> str:
+    """The text with which both begin."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return one[: next((at for at, (mine, theirs) in pairs if mine != theirs), len(one))]
+
+
+def _find_object(rule: ReadingRule, names: NameSet) -> Object:
+    """The thing that a token must be for: the resource of a rule, or an example of a set."""
+    subject = read_rule(rule)
+    return make_object(names.example if subject.is_scope else parse(rule.about))
 
 
 def _may_refuse(rules: Iterable[ReadingRule], day: str) -> bool:

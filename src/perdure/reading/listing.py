@@ -53,7 +53,7 @@ class Listings:
         follow: Callable[[NameSet], NameSet],
         is_minted: Callable[[Identifier], bool],
         is_ruled: Callable[[Identifier], bool],
-        require_undelegated: Callable[[Identifier], None],
+        require_undelegated: Callable[[NameSet], None],
     ) -> None:
         self.records = records
         self._follow = follow
@@ -133,7 +133,7 @@ class Listings:
         """
         if names.is_interval and self.is_resolved(names.example):
             return
-        self._require_undelegated(names.example)
+        self._require_undelegated(names)
         # Of a version or a format, the resource may be known.
         is_resource = names.is_single and not names.has_representations
         raise (NotFound if is_resource else NothingMatches)(identifier=str(names))

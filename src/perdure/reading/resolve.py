@@ -236,6 +236,18 @@ class ReadDoor:
             guard = Guard((), make_read_object(name), name, reader, now)
         return replace(guard, refusal=refusal)
 
+    def check_passing(self, names: NameSet, reader: Reader) -> None:
+        """Raise Forbidden or Unauthenticated if the reader may not read something in a set.
+
+        For a set for which another resolver answers. It knows nothing of the rules here, and what
+        it answers is passed on whole, so one closed name closes the set.
+        """
+        guard = self.find_guard(names.example, reader)
+        if guard is not None:
+            guard.check_name()
+        if reader.name != LOCAL and self.rules.refresh():
+            self.rules.check_set(names, reader, self._find_moment())
+
     @cached_property
     def capture_rules(self) -> CaptureRules:
         """The reading rules about captures."""

@@ -33,6 +33,7 @@ from perdure.model.delegations import HOWS, HeldDelegation, Resolver
 from perdure.reading.targets import read_identifier
 from perdure.server.common import lists, problems
 from perdure.server.common.answers import Answer, Fields, escape_uri, join_links, write_link
+from perdure.server.common.readers import find_reader
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.settings import Settings
@@ -53,10 +54,15 @@ def answer_elsewhere(
 ) -> Answer | HeldDelegation:
     """Answer a request about a name for which another resolver answers.
 
-    Returns the delegation if the request must be passed on to its resolvers.
+    Returns the delegation if the request must be passed on to its resolvers. Raises Forbidden or
+    Unauthenticated if it is about a set in which the reader may not read everything.
     """
     if passed_here(service.settings, service.registry.root, request):
         return problems.answer_problem(_make_loop_problem(error), request)
+    if request.method in ("GET", "HEAD"):
+        names = read_set(error.identifier)
+        if not names.is_single:  # for a name, the read door has asked the rules
+            service.registry.reading.check_passing(names, find_reader(service, request))
     held = find_delegation(service, error)
     how = read_wish(request) or error.how
     if how == "proxy" and held is not None:

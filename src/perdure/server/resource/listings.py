@@ -66,7 +66,7 @@ async def list_set(
     except NotFound:
         if not touching:
             raise
-        service.registry.delegations.require_undelegated(names.example)
+        service.registry.delegations.require_undelegated_set(names)
         about = operand if operand is not None else str(names)
         fresh = (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds)
         return lists.answer_list(request, about, [], fresh, sources=sources)
