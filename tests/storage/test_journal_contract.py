@@ -247,6 +247,27 @@ def test_a_batch_that_is_taken_back_gives_no_number(journal: Journal, reader: Re
     assert link_change(found[1].chain, found[2]) == found[2].chain
 
 
+def test_a_rehearsal_reads_as_a_batch_and_writes_nothing(journal: Journal, reader: Records) -> None:
+    add(journal, "hdl:1/1")
+    head = reader.find_head()
+    journal.begin_rehearsal()
+    journal.lock_days(["a/20261121"])
+    journal.prefetch_records(["hdl:1/1"])
+    assert journal.find_stored("hdl:1/1") == line()
+    assert journal.find_last_serial("pdi:a/20261121") == 0
+    assert journal.find_referring("alias:hdl:1/3") == []
+    journal.add_records([("hdl:1/2", line())], MINT)
+    journal.revise_record("hdl:1/1", line("https://b.example/", 2), 2, Deed("bind", AT, "local"))
+    journal.save_answer("a", "once", "request", "receipt", AT)
+    journal.roll_back()
+    assert reader.find_stored("hdl:1/1") == line()
+    assert reader.find_stored("hdl:1/2") is None
+    assert journal.find_answer("a", "once") is None
+    assert reader.find_head() == head
+    add(journal, "hdl:1/2")
+    assert reader.find_stored("hdl:1/2") == line()
+
+
 def test_numbers_go_on_in_the_next_journal(store: Store, place: Path, journal: Journal) -> None:
     add(journal, *(f"hdl:1/{number}" for number in range(40)))
     head = journal.find_head()

@@ -424,6 +424,12 @@ class Journal(Records, Protocol):
     def begin_batch(self) -> None:
         """Start a batch."""
 
+    def begin_rehearsal(self) -> None:
+        """Start a batch that reads as any other, but locks nothing. What it writes has no effect.
+
+        `roll_back` ends it.
+        """
+
     def read_time(self) -> datetime | None:
         """The time of the database at which the batch began, for its dates.
 

@@ -105,6 +105,9 @@ class MemoryJournal(MemoryRecords):
     def begin_batch(self) -> None:
         self._batch = super()._state.copy_state()
 
+    def begin_rehearsal(self) -> None:
+        self.begin_batch()
+
     def prefetch_records(self, keys: Iterable[str]) -> None:
         """Do nothing: all records are in memory."""
 

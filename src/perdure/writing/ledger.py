@@ -4,7 +4,8 @@ How it works: between `begin_batch` and `write_batch`, the ledger collects recor
 later commands of the batch see them. `write_batch` makes them durable in this order: content,
 `fdatasync`, transaction of the registry. While the disk writes the content, the
 transaction inserts the records; no reader sees them yet, and a crash discards them. `undo_batch`
-takes everything back.
+takes everything back. If both are behind a network, the batch is rehearsed first, so that its bytes
+are durable before it locks a row (`perdure.writing.rehearsing`).
 
 What must stay true: a record never names bytes that are not durable; after `undo_batch`, it is as
 if the batch had never been requested; after a failed flush nothing is accepted until a restart,
@@ -61,6 +62,7 @@ from perdure.storage.ports import (
 )
 from perdure.storage.reference_hashes import hash_references, reference_hash
 from perdure.storage.spool import HEAD_ROOM, clear_away
+from perdure.writing.rehearsing import RehearsedBytes
 
 _MOST_DIGITS = len(str(SERIALS_END - 1))
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
@@ -195,7 +197,10 @@ class Ledger:
             opened.callback(journal.close)
             self._counter = journal.open_counter()
             opened.callback(self._counter.close)
-            self.bytes = self._recover_registry(kept, segment_bytes)
+            self.bytes: BytesWriter = self._recover_registry(kept, segment_bytes)
+            self._rehearsed: RehearsedBytes | None = None
+            self.can_rehearse = journal.is_shared and kept.is_shared
+            """True if other machines wait for a row that is locked while bytes are written."""
             opened.pop_all()
 
     def _recover_registry(self, kept: Bytes, segment_bytes: int) -> BytesWriter:
@@ -219,12 +224,40 @@ class Ledger:
         Raises JournalError or OSError.
         """
         self.journal.begin_batch()
+        self._begin_at(now if self._rehearsed is None else self._rehearsed.at)
+
+    def begin_rehearsal(self, now: str) -> None:
+        """Start to find out which bytes a batch places, at this time. `place_bytes` ends it.
+
+        Raises JournalError or OSError.
+        """
+        self.journal.begin_rehearsal()
+        self._begin_at(now)
+        self.bytes = self._rehearsed = RehearsedBytes(self.bytes, self.now)
+
+    def _begin_at(self, now: str) -> None:
         moment = self.journal.read_time()
-        self.now = now = now if moment is None else format_timestamp(moment)
+        if self._rehearsed is None and moment is not None:
+            now = format_timestamp(moment)
+        self.now = now
         if self.journal.is_shared:  # other machines may have used numbers since
             self._serials.clear()
             self._named.clear()
         self.bytes.begin_batch(now)
+
+    def place_bytes(self) -> None:
+        """Make the bytes of the rehearsal durable, while no row is locked. `begin_batch` follows.
+
+        Raises JournalError or OSError.
+        """
+        self.bytes.send()
+        self._forget_batch()
+        self.journal.roll_back()
+        self.bytes.flush()
+
+    def _end_rehearsal(self) -> None:
+        if self._rehearsed is not None:
+            self.bytes, self._rehearsed = self._rehearsed.writer, None
 
     def write_batch(self) -> None:
         """Make the batch durable: the bytes first, then the records that name them."""
@@ -232,8 +265,10 @@ class Ledger:
         for number, length, grows in self.bytes.list_lengths():
             self.journal.save_segment(number, length, self.now, grows=grows)
         self._flush_records()
-        self.journal.commit_batch(after=self.bytes.flush, is_revision=self._revised)
+        flush = self.bytes.flush if self._rehearsed is None else None
+        self.journal.commit_batch(after=flush, is_revision=self._revised)
         self.bytes.note_commit()
+        self._end_rehearsal()
         self._counter.note_change()
         if self._revised:
             self._counter.note_revision()
@@ -247,15 +282,7 @@ class Ledger:
         then its bytes must be in the place that it names. The next start finds out.
         """
         failure = explain_failure("the write", error)
-        self._added.clear()
-        self._alone.clear()
-        self._runs.clear()
-        self._refers.clear()
-        self._serials.clear()
-        self._named.clear()
-        self._scope_rules.clear()
-        self._last_scope_rule = 0
-        self._revised = False
+        self._forget_batch()
         self._counter.note_revision()
         if _is_of_storage(error) and not _may_pass(error):
             self.broken = failure
@@ -265,7 +292,19 @@ class Ledger:
                 self.bytes.rewind_batch()
         except (OSError, JournalError):
             self.broken = failure
+        self._end_rehearsal()
         return failure if self.broken or _is_of_storage(error) else None
+
+    def _forget_batch(self) -> None:
+        self._added.clear()
+        self._alone.clear()
+        self._runs.clear()
+        self._refers.clear()
+        self._serials.clear()
+        self._named.clear()
+        self._scope_rules.clear()
+        self._last_scope_rule = 0
+        self._revised = False
 
     @staticmethod
     def may_repeat(error: Exception) -> bool:

@@ -71,6 +71,7 @@ from perdure.writing.delegated import Fence, FindFence, check_written_here
 from perdure.writing.entering import Entering
 from perdure.writing.ledger import Ledger
 from perdure.writing.load import Check, execute_load
+from perdure.writing.rehearsing import may_place_bytes
 from perdure.writing.repetition import ANSWERS_KEPT, find_receipt, save_receipt
 from perdure.writing.restricting import restrict_reading
 from perdure.writing.revising import Revising
@@ -79,6 +80,8 @@ from perdure.writing.silencing import DeleteIndexes
 from perdure.writing.withdrawing import Withdrawing
 
 _log = logging.getLogger(__name__)
+_REHEARSALS = 2
+"""How often bytes are placed before a batch locks a row. Then it holds the row meanwhile."""
 _ATTEMPTS = 4
 """How often a batch is tried that other machines interrupt, before its commands are tried alone."""
 
@@ -172,6 +175,8 @@ class Registrar:
             self._spooled.clear()
             self._shares.begin_batch(moment.timestamp())
             try:
+                if attempt <= _REHEARSALS and ledger.can_rehearse and may_place_bytes(commands):
+                    self._rehearse_batch(commands, moment, are_equal=are_equal)
                 ledger.begin_batch(format_timestamp(moment))
                 self._entering.day = ledger.now[:10].replace("-", "/")
                 answers = self._answer_all(commands, are_equal=are_equal)
@@ -186,6 +191,18 @@ class Registrar:
         ledger.discard_spooled(self._spooled)
         ledger.tidy_up()
         return self._withdrawing.finish_batch(commands, answers)
+
+    def _rehearse_batch(
+        self, commands: Sequence[Command], moment: datetime, *, are_equal: bool
+    ) -> None:
+        """Place the bytes of a batch under the names that it will probably give them."""
+        ledger = self._ledger
+        ledger.begin_rehearsal(format_timestamp(moment))
+        self._entering.day = ledger.now[:10].replace("-", "/")
+        self._answer_all(commands, are_equal=are_equal)
+        self._shares.undo_batch()
+        self._spooled.clear()
+        ledger.place_bytes()
 
     def _look_around(self) -> None:
         """Find out again what may be written here, if that may have changed."""

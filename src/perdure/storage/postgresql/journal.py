@@ -77,7 +77,7 @@ from perdure.storage.postgresql.connecting import (
 )
 from perdure.storage.postgresql.counter import STRIPES, DatabaseCounter
 from perdure.storage.postgresql.decoding import decode_record, decode_token
-from perdure.storage.postgresql.records import PostgresqlRecords
+from perdure.storage.postgresql.records import STORED, STORED_OF_MANY, PostgresqlRecords
 from perdure.storage.postgresql.sequencing import (
     LOCK,
     add_epoch,
@@ -162,6 +162,8 @@ INSERT INTO changes
 _ADD_NODE = "INSERT INTO nodes (node, batch, host) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING"
 _LAST_BATCH = "SELECT batch FROM nodes WHERE node = %s FOR UPDATE"
 _COUNT = "UPDATE generation SET count = count + 1 WHERE stripe = %s"
+_READ_ONLY = "SET default_transaction_read_only ="
+"""While it is on, the server itself refuses to lock a row."""
 _REWRITTEN = "SELECT set_config('perdure.rewritten', %s, true)"
 
 
@@ -189,6 +191,7 @@ class PostgresqlJournal(PostgresqlRecords):
         """Days that are known to have a row."""
         self._now: datetime | None = None
         self._in_batch = False
+        self._is_rehearsal = False
         self._unnumbered = 0
         self._readers = PostgresqlRecords(address)
         self._reconnect()
@@ -246,7 +249,8 @@ class PostgresqlJournal(PostgresqlRecords):
             return cursor.fetchall()
 
     def _write(self, statement: str, values: Sequence[Any]) -> None:
-        self._waiting.append((statement, values))
+        if not self._is_rehearsal:
+            self._waiting.append((statement, values))
 
     def _send_waiting(self) -> None:
         """Send what the batch has written so far."""
@@ -293,11 +297,18 @@ class PostgresqlJournal(PostgresqlRecords):
         )
 
     def begin_batch(self) -> None:
+        self._begin("BEGIN")
+
+    def begin_rehearsal(self) -> None:
+        self._begin(f"{_READ_ONLY} on")  # no transaction, so that nothing waits for its end
+        self._is_rehearsal = True
+
+    def _begin(self, statement: str) -> None:
         self._forget_batch()
         connection = self.connection
         try:
             with connection.pipeline():
-                connection.execute("BEGIN")
+                connection.execute(statement)
                 cursor = connection.execute("SELECT now()")
                 row = cursor.fetchone()
         except psycopg.Error as error:
@@ -310,7 +321,7 @@ class PostgresqlJournal(PostgresqlRecords):
         return self._now
 
     def _forget_batch(self) -> None:
-        self._in_batch = False
+        self._in_batch = self._is_rehearsal = False
         self._waiting.clear()
         self._fetched.clear()
         self._now = None
@@ -353,12 +364,16 @@ class PostgresqlJournal(PostgresqlRecords):
                 time.sleep(0.2)
 
     def roll_back(self) -> None:
-        is_begun = self._in_batch
+        is_begun, is_rehearsal = self._in_batch, self._is_rehearsal
         self._forget_batch()
-        self._days.clear()
+        if not is_rehearsal:
+            self._days.clear()
         if is_begun and self._only is not None and not self._only.closed:
             try:
-                self._only.rollback()
+                if is_rehearsal:
+                    self._only.execute(f"{_READ_ONLY} off")
+                else:
+                    self._only.rollback()
             except psycopg.Error:
                 with suppress(psycopg.Error):
                     self._only.close()
@@ -376,7 +391,7 @@ class PostgresqlJournal(PostgresqlRecords):
         """Read the records that the batch will read, and lock them in the order of their keys."""
         wanted = sorted({key for key in keys if "\0" not in key})
         if wanted and self._in_batch:
-            rows = self._ask(_LOCK_SOME, (wanted,))
+            rows = self._ask(STORED_OF_MANY if self._is_rehearsal else _LOCK_SOME, (wanted,))
             self._fetched.update(dict.fromkeys(wanted))
             self._fetched.update(rows)
 
@@ -385,6 +400,8 @@ class PostgresqlJournal(PostgresqlRecords):
             self._lock_day(day)
 
     def _lock_day(self, day: str) -> None:
+        if self._is_rehearsal:
+            return
         if day not in self._days:
             self._write(_ADD_DAY, (day,))
             self._days.add(day)
@@ -394,7 +411,8 @@ class PostgresqlJournal(PostgresqlRecords):
         if not self._in_batch:
             return super().find_stored(key)
         if key not in self._fetched:
-            rows = self._ask(_LOCK_ONE, (key,)) if "\0" not in key else ()
+            statement = STORED if self._is_rehearsal else _LOCK_ONE
+            rows = self._ask(statement, (key,)) if "\0" not in key else ()
             self._fetched[key] = rows[0][0] if rows else None
         return self._fetched[key]
 
@@ -415,7 +433,7 @@ class PostgresqlJournal(PostgresqlRecords):
         return super().find_referring(reference, limit=limit)
 
     def find_token_named(self, name: str) -> Token | None:
-        if not self._in_batch or "\0" in name:
+        if not self._in_batch or self._is_rehearsal or "\0" in name:
             return super().find_token_named(name)
         rows = self._ask(_LOCK_TOKEN, (name,))
         return decode_token(rows[0][0]) if rows else None

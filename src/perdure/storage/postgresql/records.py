@@ -38,8 +38,8 @@ from perdure.storage.postgresql.turns import DatabaseTurns
 from perdure.storage.reference_hashes import reference_hash
 
 _LAST_REVISION = (1 << 31) - 1
-_STORED = "SELECT record FROM records WHERE key = %s"
-_STORED_OF_MANY = "SELECT key, record FROM records WHERE key = ANY(%s)"
+STORED = "SELECT record FROM records WHERE key = %s"
+STORED_OF_MANY = "SELECT key, record FROM records WHERE key = ANY(%s)"
 _LAST = "SELECT key, record FROM records WHERE key >= %s AND key <= %s ORDER BY key DESC LIMIT 1"
 _REFERRING = "SELECT key FROM refers WHERE hash = %s ORDER BY key LIMIT %s"
 _SEGMENTS = "SELECT number, length, opened FROM segments ORDER BY number"
@@ -136,7 +136,7 @@ class PostgresqlRecords(ChangeReader):
     # -------
 
     def find_stored(self, key: str) -> str | None:
-        rows = self._ask(_STORED, (key,)) if "\0" not in key else ()
+        rows = self._ask(STORED, (key,)) if "\0" not in key else ()
         return rows[0][0] if rows else None
 
     def find_record(self, key: str) -> Record | None:
@@ -145,7 +145,7 @@ class PostgresqlRecords(ChangeReader):
 
     def find_records(self, keys: Sequence[str]) -> dict[str, Record]:
         sought = [key for key in keys if "\0" not in key]
-        rows = self._ask(_STORED_OF_MANY, (sought,)) if sought else ()
+        rows = self._ask(STORED_OF_MANY, (sought,)) if sought else ()
         return {key: decode_record(key, text) for key, text in rows}
 
     def open_lookup(self, *, cold: bool = False) -> PostgresqlLookUp:

@@ -215,6 +215,10 @@ class SqliteJournal(SqliteRecords):
         self._fetched.clear()
         self._only.execute("BEGIN IMMEDIATE")
 
+    def begin_rehearsal(self) -> None:
+        """Begin a batch: no other one waits for it longer than for this process."""
+        self.begin_batch()
+
     def read_time(self) -> None:
         """The clock of this machine counts."""
 
