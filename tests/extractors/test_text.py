@@ -24,7 +24,7 @@ from perdure.errors import (
     Undecodable,
 )
 from perdure.extractors.indexes import DirectoryIndexes, NoIndexes
-from perdure.extractors.port import Part, Source, Span, Stream
+from perdure.extractors.port import Part, Source, Span, Stream, iterate_body
 from perdure.extractors.text.characters import EXTRACTOR, TextExtractor, _find_position
 from perdure.extractors.text.coding import find_coding
 from perdure.extractors.text.index import (
@@ -352,14 +352,23 @@ def test_charsets_have_the_names_of_iana(tmp_path: Path) -> None:
 
 
 def test_index_is_kept(tmp_path: Path) -> None:
-    it = source(tmp_path, LINE, "text/plain", "us-ascii")
+    text = LINE * 500  # short ones are decoded again
+    it = source(tmp_path, text, "text/plain", "us-ascii")
     indexes = DirectoryIndexes(tmp_path / "indexes")
     EXTRACTOR.extract_part(it, CharRange(0, 1), indexes)
     (kept,) = (path for path in (tmp_path / "indexes").rglob("*") if path.is_file())
     assert kept.read_bytes() == build_marks(it, find_coding(it))
-    it.path.write_bytes(b"\n" * len(LINE))  # of twice as many characters, if they were counted
-    with pytest.raises(PartOutOfRange, match=f"{len(LINE) + 1} characters"):
-        EXTRACTOR.extract_part(it, CharRange(0, len(LINE) + 2), indexes)
+    it.path.write_bytes(b"\n" * len(text))  # of twice as many characters, if they were counted
+    with pytest.raises(PartOutOfRange, match=f"{len(text) + 500} characters"):
+        EXTRACTOR.extract_part(it, CharRange(0, len(text) + 501), indexes)
+
+
+def test_index_of_a_short_text_is_not_kept(tmp_path: Path) -> None:
+    it = source(tmp_path, LINE, "text/plain", "us-ascii")
+    indexes = DirectoryIndexes(tmp_path / "indexes")
+    part = EXTRACTOR.extract_part(it, CharRange(7, 10), indexes)
+    assert b"".join(iterate_body(part.body, it)) == b"a b"
+    assert not (tmp_path / "indexes").exists()
 
 
 def test_index_is_small(tmp_path: Path) -> None:

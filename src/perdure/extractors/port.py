@@ -93,6 +93,9 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
 
     def read_chunks(self, span: Span, most: int = CHUNK) -> Iterator[bytes]:
         """Yield a span in pieces of at most `most` bytes."""
+        if 0 < span.length <= most:
+            yield self.read_bytes(span.start, span.stop)
+            return
         with self.path.open("rb") as file:
             for at in range(span.start, span.stop, most):
                 length = min(most, span.stop - at)

@@ -87,7 +87,9 @@ def find_part_codec(source: Source, label: str | None) -> str:
     """Return the codec of a part of a source, by the charset that the part states."""
     if label is None:
         return find_coding(source).codec
-    return _find_codec(msgspec.structs.replace(source, charset=label), b"")
+    if label != source.charset:
+        source = msgspec.structs.replace(source, charset=label)
+    return _find_codec(source, b"")
 
 
 def _choose_default(source: Source) -> str:

@@ -81,7 +81,7 @@ def _find_span(places: TextIndex, start: int, stop: int) -> Span:
 def read_decoded(source: Source, index: TextIndex) -> DecodedText:
     """Return the text behind an index. Raises OverBudget."""
     check_size(source)
-    return DecodedText(index, decode_stored(source.read_bytes(), index.coding))
+    return DecodedText(index, decode_stored(index.read_bytes(), index.coding))
 
 
 def decode_stored(data: bytes, coding: Coding) -> str:

@@ -22,7 +22,7 @@ import codecs
 import re
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from enum import Enum
 from functools import partial
 from typing import Any, NamedTuple
@@ -33,6 +33,7 @@ from perdure.extractors.port import Indexes, Source, Span
 from perdure.extractors.text.coding import Coding
 
 BLOCK = 32 * 1024  # bytes between marks; half as many in charsets that take longer to decode
+_KEPT_FROM = 8 * 1024  # bytes; a shorter text is decoded as fast as a kept index is read
 _FAST = ("ascii", "iso8859-1", "utf-8")
 _COLUMNS = 5
 _NEAR = 64  # bytes, more than a line break and a character take
@@ -92,13 +93,27 @@ class TextMark(NamedTuple):
 class TextIndex:
     """Finds positions in one text. `open_index` creates it."""
 
-    def __init__(self, source: Source, coding: Coding, kept: memoryview | bytes) -> None:
+    def __init__(
+        self,
+        source: Source,
+        coding: Coding,
+        kept: memoryview | bytes,
+        data: bytes | None = None,
+    ) -> None:
+        """`data` are all bytes of a short text, which are read once."""
         self.source = source
         self.coding = coding
+        self._data = data
         self._rows = memoryview(kept).cast("Q")
         self._last = len(self._rows) // _COLUMNS - 1
         self.end = self._read_row(self._last)
         """The place after the last character."""
+
+    def read_bytes(self, start: int = 0, stop: int | None = None) -> bytes:
+        """Return the bytes [start, stop) of the text, as far as they exist."""
+        if self._data is None:
+            return self.source.read_bytes(start, stop)
+        return self._data[start:stop]
 
     def count_units(self, unit: Unit) -> int:
         """Return the number of characters or lines in the text; a last line without a line break
@@ -108,7 +123,7 @@ class TextIndex:
         if unit is not Unit.LINE:
             return end.count_passed(unit)
         if self.coding.kind == "plain":
-            last_byte = self.source.read_bytes(max(end.byte - 1, self._read_row(0).byte))
+            last_byte = self.read_bytes(max(end.byte - 1, self._read_row(0).byte))
             return end.line_breaks + (last_byte not in b"\r\n")  # true of an empty text, too
         last = self.find_place(Unit.LINE, end.line_breaks)
         return end.line_breaks + (last.characters + last.skip < end.characters)
@@ -134,7 +149,7 @@ class TextIndex:
             together = _LINE_BREAK.sub("\n", self.read_together(before)[0]).split("\n")
             passed = sum(len(line) + 1 for line in together[: number - before.line_breaks])
             reach = 2 * _LONGEST_RUN
-        data = self.source.read_bytes(before.byte, before.byte + reach)
+        data = self.read_bytes(before.byte, before.byte + reach)
         return self._walk_along(before, data, Unit.CHARACTER, before.characters + passed, 1)
 
     def _find_behind_plain_break(self, number: int) -> TextMark:
@@ -143,7 +158,7 @@ class TextIndex:
         """
         row = self._find_row_before(Unit.LINE, number - 1)
         start, following = self._read_row(row), self._read_row(row + 1)
-        data = self.source.read_bytes(start.byte, following.byte + 1)  # with the LF after a CR
+        data = self.read_bytes(start.byte, following.byte + 1)  # with the LF after a CR
         rest = int(
             start.after_cr and data[:1] == b"\n"
         )  # the rest of a line break that was counted
@@ -174,7 +189,7 @@ class TextIndex:
         if number == self._last:
             return _resolve_place(start, unit, target)
         following = self._read_row(number + 1)
-        data = self.source.read_bytes(start.byte, following.byte)
+        data = self.read_bytes(start.byte, following.byte)
         each = len(data) / max(following.count_passed(unit) - start.count_passed(unit), 1)
         return self._walk_along(start, data, unit, target, each)
 
@@ -208,7 +223,7 @@ class TextIndex:
         number = bisect_right(rows, byte, key=lambda row: self._rows[row * _COLUMNS] >> 1) - 1
         start = self._read_row(max(number, 0))
         counting = _Counting(self.coding, start)
-        counting.feed_bytes(self.source.read_bytes(start.byte, max(byte, start.byte)))
+        counting.feed_bytes(self.read_bytes(start.byte, max(byte, start.byte)))
         return counting.count_passed(unit)
 
     def _find_row_before(self, unit: Unit, target: int) -> int:
@@ -243,6 +258,9 @@ def open_index(
 
     Raises Undecodable with the offset of the first byte that is not text in this charset.
     """
+    if source.length < _KEPT_FROM:
+        data = source.read_bytes()
+        return TextIndex(source, coding, build_marks(source, coding, block, data), data)
     kind = f"text-1-{coding.codec}"
     return TextIndex(
         source,
@@ -251,9 +269,11 @@ def open_index(
     )
 
 
-def build_marks(source: Source, coding: Coding, block: int = BLOCK) -> bytes:
-    """Return five numbers of 64 bits for each border of a block, and for the end. Raises
-    Undecodable.
+def build_marks(
+    source: Source, coding: Coding, block: int = BLOCK, data: bytes | None = None
+) -> bytes:
+    """Return five numbers of 64 bits for each border of a block, and for the end. `data` are all
+    bytes of the source, if they were read. Raises Undecodable.
     """
     rows = array("Q")
     if coding.codec not in _FAST:
@@ -263,9 +283,9 @@ def build_marks(source: Source, coding: Coding, block: int = BLOCK) -> bytes:
     if source.length >= _WORTH_NUMPY:
         counting.breaks = _choose_counter()
     try:
-        for data in source.read_chunks(Span(coding.start, source.length), block):
+        for piece in _divide_blocks(source, coding.start, block, data):
             rows.extend(_pack_mark(mark))
-            counting.feed_bytes(data)
+            counting.feed_bytes(piece)
             mark = counting.make_mark()
         counting.finish_decoding()
     except UnicodeError as error:  # after an error the decoder does not report its position
@@ -280,6 +300,12 @@ def build_marks(source: Source, coding: Coding, block: int = BLOCK) -> bytes:
         ) from None
     rows.extend(_pack_mark(mark))
     return rows.tobytes()
+
+
+def _divide_blocks(source: Source, start: int, block: int, data: bytes | None) -> Iterator[bytes]:
+    if data is None:
+        return source.read_chunks(Span(start, source.length), block)
+    return (data[at : at + block] for at in range(start, source.length, block))
 
 
 def _find_first_bad(source: Source, coding: Coding, mark: TextMark) -> int:

@@ -1,7 +1,7 @@
 """Facets: the series, years and formats that a search can be limited to further.
 
-How it works: the entries that were counted say key, format and day, and nothing else is read. So a
-facet counts exactly the documents that the reader may find.
+How it works: the index counts the entries that were found by key, format and year, and nothing else
+is read. So a facet counts exactly the documents that the reader may find.
 
 What must stay true: a value, given back to the search as a limit, leaves the documents that it
 counts.
@@ -19,26 +19,27 @@ from perdure.ids.name_set import find_authority
 from perdure.upkeep.changes.counts import authority_of
 from perdure.upkeep.searching.capture_table import CAPTURE
 from perdure.upkeep.searching.found import FacetValue, SearchFacets
+from perdure.upkeep.searching.text_index import LimitCount
 
 MOST = 12
 """Values of a facet."""
 
 
-def count_facets(entries: Iterable[tuple[str, str, int]]) -> SearchFacets:
-    """Count the series, years and formats of entries, each given as key, format and day."""
+def count_facets(counted: Iterable[LimitCount]) -> SearchFacets:
+    """Sum the series, years and formats of entries."""
     authorities: Counter[str] = Counter()
     examples: dict[str, str] = {}
     years: Counter[str] = Counter()
     formats: Counter[str] = Counter()
-    for key, format, day in entries:
+    for key, format, year, count in counted:
         if not key.startswith(CAPTURE):
             authority = authority_of(key)
-            authorities[authority] += 1
+            authorities[authority] += count
             examples.setdefault(authority, key)
-        if day:
-            years[f"{day // 10_000:04}"] += 1
+        if year is not None:
+            years[f"{year:04}"] += count
         if format:
-            formats[format] += 1
+            formats[format] += count
     series = [
         FacetValue(value=value, count=count)
         for authority, count in authorities.most_common(MOST)

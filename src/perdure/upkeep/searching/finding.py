@@ -103,7 +103,7 @@ class Finder:
             count=len(counted),
             is_more=is_more,
             cursor=cursor,
-            facets=count_facets(self._index.list_limits(counted)),
+            facets=count_facets(self._index.count_limits(counted)),
         )
 
     def find_names(self, selection: Selection) -> Iterator[Identifier]:

@@ -21,7 +21,7 @@ never used twice.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import closing
 from itertools import islice
 from typing import Any, NamedTuple, Self
@@ -49,6 +49,11 @@ CREATE TABLE IF NOT EXISTS entry (
 CREATE INDEX IF NOT EXISTS entry_place ON entry (place);
 """
 _COLUMNS = "id, key, version, format, day, state"
+_LIMITS = """
+SELECT min(entry.key), format, CASE WHEN day THEN day / 10000 END, count(*)
+FROM json_each(?) AS number CROSS JOIN entry ON entry.id = number.value
+GROUP BY substr(entry.key, 1, instr(entry.key || '/', '/') - 1), 2, 3
+"""
 _SURVEYED = 500  # entries that are read at a time
 _TOGETHER = 1 << 20  # characters of entries that are written at a time
 _HASH_BYTES = 16 << 20  # words that FTS5 gathers in memory before it writes them
@@ -80,6 +85,17 @@ class EntryWords(NamedTuple):
     def length(self) -> int:
         """Characters."""
         return sum(map(len, self))
+
+
+class LimitCount(NamedTuple):
+    """A number of entries that agree in the beginning of their keys, format and year."""
+
+    key: str
+    """The key of one of them; they are equal up to the first slash."""
+    format: str
+    year: int | None
+    """None if no day is known."""
+    entries: int
 
 
 class Selection(NamedTuple):
@@ -326,12 +342,10 @@ class WordTable:
             words = write_match(selection.query, selection.fields, selection.by)
             yield from self._connection.execute(query, (words, start, end, *values))
 
-    def list_limits(self, numbers: Sequence[int]) -> Iterator[tuple[str, str, int]]:
-        """Yield key, format and day of existing entries: what a search can be limited to."""
-        for at in range(0, len(numbers), _SURVEYED):
-            some = numbers[at : at + _SURVEYED]
-            query = f"SELECT key, format, day FROM entry WHERE id IN ({','.join('?' * len(some))})"  # noqa: S608
-            yield from self._connection.execute(query, tuple(some)).fetchall()  # type: ignore[misc]
+    def count_limits(self, numbers: list[int]) -> list[LimitCount]:
+        """Count existing entries by what a search can be limited to. An entry is counted once."""
+        rows = self._connection.execute(_LIMITS, (msgspec.json.encode(numbers).decode(),))
+        return [LimitCount(*row) for row in rows]
 
     def _find_volume(self, number: int) -> int:
         """Return the volume of an existing entry."""
