@@ -24,9 +24,10 @@ from perdure.ids import Identifier
 from perdure.model.changes import WITHOUT_RECORDS, ChainHead, Change
 from perdure.model.records import Record, Representation
 from perdure.policy.naming import identify_record, qualify_identifier
-from perdure.storage.ports import Records
+from perdure.storage.ports import Records, RevisionCounter
 
 _BUSY_MS = 10_000
+_AHEAD = 256  # records
 _WHAT = "the index"
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS head (
@@ -85,7 +86,18 @@ class RecordIndex(ABC):
 
     def take_changes(self, changes: Sequence[Change], records: Records) -> None:
         """Index the records of changes, in transactions that end when `is_batch_full`."""
-        self.prepare_keys([one.first for one in changes if one.count == 1])
+        single = [one.first for one in changes if one.count == 1 and one.act not in WITHOUT_RECORDS]
+        self.prepare_keys(single)
+        with records.open_counter() as counter:
+            self._take_changes(changes, records, counter, RecordsAhead(records, counter, single))
+
+    def _take_changes(
+        self,
+        changes: Sequence[Change],
+        records: Records,
+        counter: RevisionCounter,
+        ahead: RecordsAhead,
+    ) -> None:
         waiting = iter(changes)
         change = next(waiting, None)
         while change is not None:
@@ -94,7 +106,7 @@ class RecordIndex(ABC):
                 while change is not None:
                     last = change
                     if change.act not in WITHOUT_RECORDS:
-                        self._take_change(change, records)
+                        self._take_change(change, records, counter, ahead)
                     change = next(waiting, None)
                     if self.is_batch_full():
                         break
@@ -130,7 +142,9 @@ class RecordIndex(ABC):
             for table in (*self.tables, "unread", "head"):
                 self.connection.execute(f"DELETE FROM {table}")  # noqa: S608  (our own names)
 
-    def _take_change(self, change: Change, records: Records) -> None:
+    def _take_change(
+        self, change: Change, records: Records, counter: RevisionCounter, ahead: RecordsAhead
+    ) -> None:
         try:
             keys = list_keys(change, records)
         except Corrupt as damage:
@@ -138,9 +152,10 @@ class RecordIndex(ABC):
             return
         if change.count > 1:
             self.prepare_keys(keys)
+            ahead = RecordsAhead(records, counter, keys)
         for key in keys:
             try:
-                record = records.find_record(key)
+                record = ahead.find_record(key)
             except Corrupt as damage:
                 self._index_again(key, None)
                 self.note_unread(key, key, damage)
@@ -191,6 +206,38 @@ class RecordIndex(ABC):
         """
         query = "SELECT name, problem FROM unread ORDER BY name"
         return [UnreadDocument(*row) for row in self.connection.execute(query)]
+
+
+class RecordsAhead:
+    """Records that are wanted in order, read several at a time.
+
+    A record that was read ahead is given only if no record was revised since, as the counter of
+    revisions says: what was withdrawn meanwhile is not indexed again.
+    """
+
+    def __init__(self, records: Records, counter: RevisionCounter, keys: Sequence[str]) -> None:
+        self._records = records
+        self._counter = counter
+        self._keys = keys if counter.is_mapped else ()  # else a look at it costs as much
+        self._next = 0
+        self._known: dict[str, Record] = {}
+        self._count = -1
+
+    def find_record(self, key: str) -> Record | None:
+        """Return the current revision of a record. Raises Corrupt."""
+        if self._count != self._counter.revision_count:
+            self._known = {}
+        if not self._known and self._keys[self._next : self._next + 1] == [key]:
+            self._read_ahead()
+        found = self._known.pop(key, None)
+        return self._records.find_record(key) if found is None else found
+
+    def _read_ahead(self) -> None:
+        wanted = self._keys[self._next : self._next + _AHEAD]
+        self._next += len(wanted)
+        self._count = self._counter.revision_count  # read before the records
+        with suppress(Corrupt):  # then each one is read alone
+            self._known = self._records.find_records(wanted)
 
 
 def list_keys(change: Change, records: Records) -> list[str]:

@@ -169,9 +169,9 @@ class WordIndex(RecordIndex):
                     continue
                 self.words.delete_entry(same.id)
             words = self._read_words(key, planned)
-            if words.length:
-                self._length += words.length
-                self.words.add_entry(new, words)
+            if length := words.length:
+                self._length += length
+                self.words.add_entry(new, words, length)
         for stale in present.values():
             self.words.delete_entry(stale.id)
 
@@ -206,6 +206,8 @@ class WordIndex(RecordIndex):
                 folded = SearchedText(*found).folded if found is not None else ""
             except PerdureError as problem:  # damaged, too large, a scan, no library to read it
                 self.note_unread(key, str(planned.name), problem)
+        if not planned.said.is_said:
+            return EntryWords(folded, "", "", "")
         said = {field: fold_words(one) for field, one in planned.said.by_field()}
         return EntryWords(text=folded, **said)
 
@@ -225,5 +227,7 @@ def compute_state(said: DescribedWords, held: Representation | None) -> int:
 def find_day(name: Identifier, said: DescribedWords, deposited: str) -> int:
     """Return the day of a document: as its description says, else that in its name, else the day on
     which it was deposited. It is 0 if none is known."""
-    dates = (said.date, name.assigned_on or "", deposited)
-    return next((day for day in map(read_day, dates) if day), 0)
+    for text in (said.date, name.assigned_on, deposited):
+        if text and (day := read_day(text)):
+            return day
+    return 0

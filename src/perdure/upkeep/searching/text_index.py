@@ -169,16 +169,21 @@ class WordTable:
             "UPDATE volume SET length = ? WHERE number = ?", (self._length, self._volume)
         )
 
-    def add_entry(self, entry: Entry, words: EntryWords) -> int:
-        """Add an entry, and return its number, which is the next one. Call it in a batch."""
+    def add_entry(self, entry: Entry, words: EntryWords, length: int | None = None) -> int:
+        """Add an entry, and return its number, which is the next one. Call it in a batch.
+
+        `length` is that of the words, if it was measured.
+        """
         self._last += 1
         is_full = self._last - self._first >= VOLUME or self._length >= VOLUME_LENGTH
         if is_full or not self._volume:
             self._write_waiting()
             self._begin_volume(self._last)
         self._waiting.append((self._last, entry, words))
-        self._length += words.length
-        self._waiting_length += words.length
+        if length is None:
+            length = words.length
+        self._length += length
+        self._waiting_length += length
         if self._waiting_length >= _TOGETHER:
             self._write_waiting()
         return self._last
