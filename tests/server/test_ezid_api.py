@@ -245,6 +245,19 @@ def test_status_is_up_and_names_subsystems(client: Client) -> None:
     assert client.ask("GET", "status?subsystems=x")[0] == 400
 
 
+def test_an_address_with_accents_is_shown_as_it_was_sent(site: Deployment, client: Client) -> None:
+    name = "ark:/99999/fk4accents"
+    assert client.write("PUT", f"id/{name}", _target="https://a.example/caf\u00e9") == (
+        f"success: {name}"
+    )
+    assert client.write("POST", f"id/{name}", erc__who="Proust") == f"success: {name}"
+    assert client.view(name)["_target"] == "https://a.example/caf\u00e9"
+    location = site.get("/ark:99999/fk4accents").headers["location"]
+    assert location == "https://a.example/caf%C3%A9"
+    assert client.write("POST", f"id/{name}", _target="https://b.example/") == f"success: {name}"
+    assert client.view(name)["_target"] == "https://b.example/"
+
+
 @pytest.mark.parametrize(
     ("method", "path", "data", "status", "words"),
     [

@@ -86,6 +86,18 @@ def test_states_owners_dates_and_records_come_along(form: str, text: str) -> Non
     assert found == [PUBLIC, RESERVED, UNAVAILABLE]
 
 
+def test_an_address_with_accents_and_spaces_leads_there_and_stays_as_it_came() -> None:
+    """RFC 3987 section 3.1: characters that no URI has are written in UTF-8 and escaped."""
+    public, reserved = lines(
+        "ezid-csv",
+        "_id,_target,_status\nark:/1/a,https://a.example/caf\u00e9 1,public\n"
+        "ark:/1/b,https://a.example/caf\u00e9 2,reserved\n",
+    )
+    assert public["locations"] == ["https://a.example/caf%C3%A9%201"]
+    assert public["metadata"] == {"_target": "https://a.example/caf\u00e9 1"}
+    assert "locations" not in reserved
+
+
 def test_a_uuid_is_a_urn_and_an_answer_of_the_api_is_read() -> None:
     text = "success: uuid:430c5f08-017e-11e1-858f-0025bce7cc84\n_target: https://a.example/\n"
     assert lines("ezid-anvl", text) == [

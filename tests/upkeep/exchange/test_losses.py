@@ -144,6 +144,18 @@ def test_a_doi_that_was_published_in_a_year_says_so_again(registry: Registry) ->
     assert lost == set()
 
 
+@pytest.mark.parametrize("form", ["ezid-csv", "ezid-anvl", "ezid-xml", "datacite-json"])
+def test_an_address_goes_out_as_it_came(registry: Registry, form: str) -> None:
+    address = "https://a.example/caf\u00e9"
+    line = {"id": "doi:10.5072/x", "metadata": {"_target": address},
+            "locations": ["https://a.example/caf%C3%A9"]}  # fmt: skip
+    text, lost = take_out(registry, form, line)
+    assert address in text
+    assert lost == set()
+    moved = line | {"id": "doi:10.5072/y", "locations": ["https://b.example/"]}
+    assert "https://b.example/" in take_out(registry, form, moved)[0]
+
+
 def test_a_draft_was_never_registered(registry: Registry) -> None:
     text, _ = take_out(registry, "datacite-json", {"id": "doi:10.5072/x"})
     attributes = json.loads(text)["attributes"]

@@ -35,6 +35,12 @@ def test_columns_are_given() -> None:
     ]
 
 
+def test_an_address_with_accents_and_spaces_is_escaped() -> None:
+    assert read("handle,url\n1839/a,https://a.example/Gr\u00fc\u00dfe 1\n") == [
+        {"id": "hdl:1839/a", "locations": ["https://a.example/Gr%C3%BC%C3%9Fe%201"]}
+    ]
+
+
 def test_several_locations_and_empty_cells() -> None:
     text = "handle,url,url,\nhdl:1839/a,,https://b.example/,no\n\n1839/b\n"
     assert read(text) == [

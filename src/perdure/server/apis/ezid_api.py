@@ -48,7 +48,6 @@ from perdure.ids.ark import read_shoulder
 from perdure.metadata import anvl
 from perdure.model.commands import Assign, Mint
 from perdure.model.records import Record, Token
-from perdure.policy.binding import check_uri
 from perdure.policy.handles import changes, names
 from perdure.policy.naming import check_bindable
 from perdure.server.apis import accounts, whole_records
@@ -385,7 +384,7 @@ def plan_elements(
     after = sent.get(provenance.STATUS, before or provenance.PUBLIC)
     _check_status(before, after)
     target = sent.get(provenance.TARGET, provenance.find_target(record) if record else "") or own
-    check_uri(target)
+    provenance.read_target(target)
     for name, value in sent.items():
         if value and name not in (provenance.STATUS, provenance.TARGET):
             pairs[name] = value

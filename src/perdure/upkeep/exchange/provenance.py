@@ -3,7 +3,8 @@
 How it works: they are name-value pairs of the metadata, under the names that EZID gives them:
 `_owner`, `_created`, `_updated`, `_status`, `_target`. An identifier that its system shows to
 readers has its address as a location. A reserved one has none, so it does not resolve; its address
-waits in `_target`. For an unavailable one, the address was broken, with the reason.
+waits in `_target`. For an unavailable one, the address was broken, with the reason. An address that
+is not a URI, but means one, such as one with spaces or accents, stays in `_target` as it came.
 
 What must stay true: the address of a reserved or unavailable identifier is never a location.
 """
@@ -17,6 +18,7 @@ from typing import Any
 from perdure.model.records import Record
 from perdure.model.timestamps import format_timestamp
 from perdure.policy import binding
+from perdure.policy.handles import addresses
 
 OWNER = "_owner"
 CREATED = "_created"
@@ -50,8 +52,22 @@ def place_target(line: dict[str, Any], pairs: dict[str, str], target: str, statu
     if word in (RESERVED, UNAVAILABLE):
         pairs[TARGET] = target
         return
-    binding.check_uri(target)
-    line["locations"] = [target]
+    address = read_target(target)
+    if address != target:
+        pairs[TARGET] = target
+    line["locations"] = [address]
+
+
+def read_target(target: str) -> str:
+    """Return the location that an address means. Raises InvalidRequest if it means none.
+
+    >>> read_target("https://a.example/caf\u00e9 1")
+    'https://a.example/caf%C3%A9%201'
+    """
+    address = addresses.read_address(target)
+    if address is None:
+        binding.check_uri(target)  # says what is wrong
+    return address or target
 
 
 def read_moment(text: str) -> str:
@@ -76,8 +92,12 @@ def count_seconds(moment: str) -> int:
 
 
 def find_target(record: Record) -> str:
-    """Find the address of a record: its first location, or the one that waits."""
-    return record.locations[0].uri if record.locations else record.metadata.get(TARGET, "")
+    """Find the address of a record as it came: its first location, or the one that waits."""
+    kept = record.metadata.get(TARGET, "")
+    if not record.locations:
+        return kept
+    uri = record.locations[0].uri
+    return kept if kept and addresses.read_address(kept) == uri else uri
 
 
 def find_status(record: Record) -> str:

@@ -20,6 +20,7 @@ from perdure.errors.importing import TableWithoutIds
 from perdure.ids import find_scheme
 from perdure.model.plain_words import read_pairs, write_pairs
 from perdure.model.records import Record
+from perdure.policy.handles import addresses
 from perdure.upkeep.exchange import mapping, rows
 from perdure.upkeep.exchange.ezid_csv import describe_table, refuse_rows
 from perdure.upkeep.exchange.port import (
@@ -86,6 +87,8 @@ class _Plan:
         line: dict[str, Any] = {"id": text if find_scheme(text) else f"{self._label}{text}"}
         for name, places in (("locations", self._locations), ("aliases", self._aliases)):
             listed = [cells[at].strip() for at in places if at < count and cells[at].strip()]
+            if name == "locations":
+                listed = [addresses.read_address(one) or one for one in listed]
             if listed:
                 line[name] = listed
         pairs: dict[str, str] = {}
