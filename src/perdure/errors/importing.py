@@ -115,7 +115,8 @@ class TableWithoutIds(InvalidRequest):
     def reason(self) -> str:
         return (
             f"one of them must be called {', '.join(self.known)}; "
-            "give the names with --columns if the first row has none"
+            "say what your columns mean with --map, or give the names with --columns if the first "
+            "row has none"
         )
 
 

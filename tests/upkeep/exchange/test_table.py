@@ -55,6 +55,11 @@ def test_a_table_without_identifiers_is_refused(text: str) -> None:
         read(text)
 
 
+def test_a_table_with_other_names_says_how_to_map_them() -> None:
+    with pytest.raises(TableWithoutIds, match=r"'Kennung', 'Ort' refused.*--map.*--columns"):
+        read("Kennung,Ort\n1/j,https://a.example/10\n")
+
+
 def test_a_mapping_says_what_columns_mean() -> None:
     text = "Adresse;Titel;Nr;Regal\nhttps://a.example/;Eins;1839/a;7\n"
     entries = mapping.read_mapping("Adresse=location, Titel=title, nr=handle, Regal=-")
