@@ -338,6 +338,17 @@ class ChainBroken(ChangeDamaged):
         return f"chain {self.stated}"
 
 
+class ChangeDigestWrong(ChangeDamaged):
+    """The stored lines of a change do not have its digest."""
+
+    stated: str
+    found: str
+
+    @property
+    def promised(self) -> str:
+        return f"digest {self.stated}"
+
+
 class ChainMissing(ChangeDamaged):
     """The chain before a change is not stored."""
 

@@ -77,6 +77,7 @@ AREAS = (
     "limits",
     "locations",
     "mirroring",
+    "moving",
     "naming",
     "processes",
     "quotas",

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 from perdure.errors import Corrupt, StorageFailed, Unavailable
+from perdure.errors.moving import RegistryMoved
 from perdure.errors.processes import DatabaseBusy
 from perdure.errors.root import quote
 from perdure.errors.unavailable import WritingNotAllowed
@@ -67,6 +68,10 @@ class JournalUndecided(JournalFailed):
     """The connection was lost in a commit, and the database cannot say whether it succeeded."""
 
 
+class JournalMoved(JournalFailed):
+    """The registry was moved to another place, whose address the error has."""
+
+
 class JournalInterrupted(JournalError):
     """Nothing of the batch is stored, and it may be carried out again at once.
 
@@ -100,6 +105,8 @@ def explain_failure(what: str, error: Exception) -> Unavailable:
     """Return the error that says why something is not stored."""
     if isinstance(error, BytesRefused):
         return error.failure
+    if isinstance(error, JournalMoved):
+        return RegistryMoved(to=str(error))
     if isinstance(error, JournalBusy):
         return DatabaseBusy(what=what, fault=str(error))
     return StorageFailed(what=what, reason=str(error))

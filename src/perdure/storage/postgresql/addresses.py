@@ -37,6 +37,8 @@ class DatabaseAddress(NamedTuple):
     schema: str
     shown: str
     """The address without its password."""
+    arrives: bool = False
+    """Whether it is opened by the move that fills it."""
 
     def scrub_text(self, text: str) -> str:
         """A message of the driver, in one line, without the password."""

@@ -17,6 +17,7 @@ from typing import Any
 import psycopg
 from psycopg import errors as pg
 
+from perdure.errors.moving import RegistryArriving, RegistryMoved
 from perdure.errors.processes import DatabaseUnreachable, OtherFormat, RegistryNotInDatabase
 from perdure.storage.ports import (
     JournalBusy,
@@ -24,13 +25,12 @@ from perdure.storage.ports import (
     JournalFailed,
     JournalFull,
     JournalInterrupted,
+    JournalMoved,
 )
 from perdure.storage.postgresql.addresses import DatabaseAddress
 
 FORMAT = 1
 """The format of the tables that this release writes and reads."""
-ALREADY_STORED = "PD001"
-"""The code of the error that a batch does not follow the last one of its node."""
 Connection = psycopg.Connection[Any]
 _PARAMETERS = {
     "connect_timeout": "5",
@@ -54,6 +54,9 @@ AND application_name = current_setting('application_name')
 AND state = 'active' AND wait_event = 'ClientRead'
 AND query_start < clock_timestamp() - make_interval(secs => %s)
 """
+_NOTES = "SELECT name, value FROM meta WHERE name IN ('format', 'moved', 'arriving')"
+_MOVED = ("PD001", "PD003")
+"""The codes of a batch whose node is not known any more: the registry or its bytes were moved."""
 _NEEDS_NO_REPAIR = (pg.OperationalError, pg.InterfaceError)
 _RACES = (
     pg.UniqueViolation,
@@ -105,15 +108,19 @@ def end_silent_sessions(address: DatabaseAddress) -> int:
 def check_format(connection: Connection, address: DatabaseAddress) -> None:
     """Raise Unavailable if the schema has no registry, or one of another release."""
     try:
-        row = connection.execute("SELECT value FROM meta WHERE name = 'format'").fetchone()
+        notes = dict(connection.execute(_NOTES).fetchall())
     except (pg.UndefinedTable, pg.InvalidSchemaName):
-        row = None
+        notes = {}
     except psycopg.Error as error:
         raise translate_reading(error, address) from None
-    if row is None:
+    if "moved" in notes:
+        raise RegistryMoved(to=notes["moved"])
+    if "arriving" in notes and not address.arrives:
+        raise RegistryArriving(address=address.shown)
+    if "format" not in notes:
         raise RegistryNotInDatabase(address=address.shown, schema=address.schema)
-    if row[0] != str(FORMAT):
-        found = int(row[0]) if row[0].isdecimal() else 0
+    if notes["format"] != str(FORMAT):
+        found = int(notes["format"]) if notes["format"].isdecimal() else 0
         raise OtherFormat(file=f"the registry in {address.shown}", found=found, known=FORMAT)
 
 
@@ -136,6 +143,9 @@ def translate_writing(
 ) -> JournalError | psycopg.Error:
     """Translate an error in a batch; return the error itself if the mistake is ours."""
     text = address.scrub_text(str(error))
+    if error.sqlstate in _MOVED:
+        found = error.diag.message_primary if error.sqlstate == "PD003" else ""
+        return JournalMoved(found or "another place")
     if isinstance(error, (pg.DiskFull, pg.OutOfMemory, pg.ConfigurationLimitExceeded)):
         return JournalFull(text)
     if isinstance(error, (pg.DataCorrupted, pg.IndexCorrupted, pg.IoError)):

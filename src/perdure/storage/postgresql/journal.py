@@ -37,6 +37,7 @@ import psycopg
 
 from perdure.errors import Unavailable
 from perdure.errors.corruption import ChainBroken
+from perdure.errors.moving import RegistryMoved
 from perdure.ids.pdi import Pdi
 from perdure.ids.pdi_key import encode_number
 from perdure.model.changes import (
@@ -65,6 +66,7 @@ from perdure.storage.ports import (
     SERIALS_END,
     JournalBusy,
     JournalInterrupted,
+    JournalMoved,
     JournalUndecided,
     ReplayedChange,
 )
@@ -208,6 +210,8 @@ class PostgresqlJournal(PostgresqlRecords):
         try:
             made = self._only = connect(self._address, writes=True)
             made.execute(_ADD_NODE, (self._node, self._batch, socket.gethostname()))
+        except RegistryMoved as error:
+            raise JournalMoved(error.to) from error
         except Unavailable as error:
             raise JournalBusy(error.problem()) from error
         except psycopg.Error as error:
@@ -521,7 +525,7 @@ class PostgresqlJournal(PostgresqlRecords):
             raise ChainBroken(
                 change=str(change.mark), stated=change.chain.hex(), found=numbering.chain.hex()
             )
-        place: int | None = self._ask(_REPLAY, _spell_replayed(change))[0][0]
+        place: int | None = self._ask(_REPLAY, spell_replayed(change))[0][0]
         if change.act == RULE:
             for name, text in one.lines:
                 number = int(name.removeprefix(RULE_KEY))
@@ -620,7 +624,7 @@ class PostgresqlJournal(PostgresqlRecords):
         self._write(_SAVE_SEGMENT, (number, length, opened, grows))
 
 
-def _spell_replayed(change: Change) -> tuple[Any, ...]:
+def spell_replayed(change: Change) -> tuple[Any, ...]:
     """The columns of a change that has its number already."""
     return (
         change.act,

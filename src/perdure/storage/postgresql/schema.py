@@ -27,8 +27,11 @@ _HAS_TABLES = "SELECT to_regclass(%s) IS NOT NULL"
 _SCRIPT = Path(__file__).with_name("schema.sql")
 
 
-def create_schema(address: DatabaseAddress) -> None:
-    """Make the tables of a registry, unless they are there. Raises Unavailable."""
+def create_schema(address: DatabaseAddress, note: tuple[str, str] | None = None) -> None:
+    """Make the tables of a registry, unless they are there. Raises Unavailable.
+
+    `note`: a name and a value for `meta`, which no session sees later than the tables.
+    """
     with connect_database(address) as connection, reading_errors(address):
         check_server(connection, address)
         with connection.transaction():
@@ -42,6 +45,8 @@ def create_schema(address: DatabaseAddress) -> None:
                 return
             connection.execute(_SCRIPT.read_text("utf-8"))
             connection.execute("INSERT INTO meta VALUES ('format', %s)", (str(FORMAT),))
+            if note is not None:
+                connection.execute("INSERT INTO meta VALUES (%s, %s)", note)
             connection.execute("INSERT INTO refers VALUES (%s, '')", (reference_hash(EQUAL),))
 
 

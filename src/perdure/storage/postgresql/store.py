@@ -6,12 +6,14 @@ itself. Any number of directories, on any machines, may name the same registry.
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from typing import Never, cast
 
 from perdure.errors.processes import NotOfThisStore
 from perdure.storage.byte_ports import Bytes
+from perdure.storage.postgresql import arriving, leaving
 from perdure.storage.postgresql.addresses import DatabaseAddress, parse_address
 from perdure.storage.postgresql.elsewhere import BytesOfKeeper, find_keeper, name_keeper
 from perdure.storage.postgresql.examining import examine_database
@@ -80,3 +82,27 @@ class PostgresqlStore:
     def install_registry(self, work: Path, root: Path, *, aside: Path | None = None) -> Never:
         del work, root, aside
         raise NotOfThisStore(task="rebuilding the registry", mend=_TO_RESTORE)
+
+    # Moving
+    # ------
+
+    def open_whole(self, root: Path) -> leaving.WholeSchema:
+        return leaving.WholeSchema(self.open_records(root))
+
+    def hold_writers(self, root: Path) -> AbstractContextManager[leaving.SchemaDeparture]:
+        return leaving.hold_writers(self.find_address(root))
+
+    def find_new_place(self, root: Path) -> str:
+        return leaving.find_new_place(self.find_address(root))
+
+    def open_arrival(self, root: Path, move: str) -> arriving.SchemaArrival:
+        return arriving.open_arrival(self.find_address(root), root, move)
+
+    def has_arrived(self, root: Path, move: str) -> bool:
+        return arriving.has_arrived(self.find_address(root), move)
+
+    def abandon_arrival(self, root: Path, move: str) -> None:
+        arriving.abandon_arrival(self.find_address(root), move)
+
+    def check_bytes(self, root: Path, address: str) -> None:
+        leaving.check_bytes(self.find_address(root), address)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -169,6 +170,28 @@ class Segments:
 
     def copy_segment(self, number: int, length: int, target: Path, *, link: bool = False) -> None:
         copying.copy_segment(self._root, target, number, length, link=link)
+
+    # Moving
+    # ------
+
+    def begin_arrival(self, registry: str) -> None:
+        """Do nothing but what `create` does: the directory has no other registry."""
+        del registry
+        self.create()
+
+    @contextmanager
+    def lend_segment(self, number: int) -> Iterator[Path]:
+        del number
+        yield self._root
+
+    def receive_segment(self, number: int, length: int, source: Path) -> None:
+        if source != self._root:
+            copying.copy_segment(source, self._root, number, length, link=False)
+
+    def drop_segment(self, number: int) -> None:
+        shutil.rmtree(ocfl.object_path(self._root, number), ignore_errors=True)
+        directory.segment_path(self._root, number).unlink(missing_ok=True)
+        self._files.close()
 
     def close(self) -> None:
         self._files.close()

@@ -48,6 +48,7 @@ from perdure.storage.ports import (
     JournalBusy,
     JournalFailed,
     JournalFull,
+    JournalMoved,
     ReplayedChange,
 )
 from perdure.storage.sqlite import opening, reconstruct, rules, sums
@@ -131,6 +132,8 @@ def _in_our_terms(method: Callable[_P, _R]) -> Callable[_P, _R]:
 
 def translate_error(error: apsw.Error, connection: apsw.Connection) -> Exception:
     """Translate an error of SQLite; return the error itself if the mistake is ours."""
+    if isinstance(error, apsw.ConstraintError) and opening.CLOSED in str(error):
+        return JournalMoved(opening.find_note(connection, opening.MOVED))
     if isinstance(error, _MISTAKES):
         return error
     text = str(error)
@@ -157,6 +160,7 @@ class SqliteJournal(SqliteRecords):
             connection = open_file(str(self._path), apsw.SQLITE_OPEN_READWRITE)
             for name, value in PRAGMAS.items():  # in one string, only the first would be set
                 connection.pragma(name, value)
+            opening.check_not_moved(connection)
             opening.migrate_file(connection)
         return connection
 

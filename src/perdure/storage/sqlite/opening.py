@@ -24,6 +24,7 @@ from pathlib import Path
 import apsw
 
 from perdure.errors import StorageFailed, Unavailable
+from perdure.errors.moving import RegistryMoved
 from perdure.errors.processes import (
     DatabaseBusy,
     DatabaseMissing,
@@ -37,6 +38,10 @@ from perdure.storage.sqlite import changelog, references, rules, sums
 
 FILE = "registry.sqlite"
 FIRST_FORMAT = 1
+MOVED, ARRIVED = "moved", "arrived"
+"""Notes in a file: the address to which its registry was moved, and the move that brought it."""
+CLOSED = "the registry was moved"
+"""The error of the triggers in a file whose registry was moved."""
 _RAW = [apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READONLY, 0]
 _MAPPED = 1 << 40  # bytes; a mapped page costs no copy and is not counted as our memory
 _SCHEMA = """
@@ -213,6 +218,17 @@ def open_file(name: str, flags: int) -> apsw.Connection:
         connection.close()
         raise
     return connection
+
+
+def find_note(connection: apsw.Connection, name: str) -> str:
+    """A note in a file, or an empty text. Raises apsw.Error."""
+    return str(connection.execute("SELECT value FROM meta WHERE name=?", (name,)).get or "")
+
+
+def check_not_moved(connection: apsw.Connection) -> None:
+    """Raise RegistryMoved if the registry of a file was moved. Raises apsw.Error."""
+    if to := find_note(connection, MOVED):
+        raise RegistryMoved(to=to)
 
 
 def lock_shared(path: Path) -> apsw.VFSFile:

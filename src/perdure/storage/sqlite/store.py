@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from perdure.storage.byte_ports import Bytes
 from perdure.storage.durable import replace_durably, sync_directory, sync_file
-from perdure.storage.sqlite import copies, opening
+from perdure.storage.sqlite import arriving, copies, leaving, opening
 from perdure.storage.sqlite.journal import SqliteJournal
 from perdure.storage.sqlite.opening import FILE, storage_errors
 from perdure.storage.sqlite.records import SqliteRecords
@@ -66,3 +67,28 @@ class SqliteStore:
         with storage_errors("the new registry"):
             sync_file(fresh)
             replace_durably(fresh, old)
+
+    # Moving
+    # ------
+
+    def open_whole(self, root: Path) -> leaving.WholeFile:
+        return leaving.WholeFile(SqliteRecords(root))
+
+    def hold_writers(self, root: Path) -> AbstractContextManager[leaving.FileDeparture]:
+        return leaving.hold_writers(root)
+
+    def find_new_place(self, root: Path) -> str:
+        return leaving.find_new_place(root)
+
+    def open_arrival(self, root: Path, move: str) -> arriving.FileArrival:
+        return arriving.open_arrival(root, move)
+
+    def has_arrived(self, root: Path, move: str) -> bool:
+        return arriving.has_arrived(root, move)
+
+    def abandon_arrival(self, root: Path, move: str) -> None:
+        del move
+        arriving.abandon_arrival(root)
+
+    def check_bytes(self, root: Path, address: str) -> None:
+        """Do nothing: no other directory has the registry."""

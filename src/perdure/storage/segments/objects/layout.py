@@ -7,6 +7,7 @@
     locks/000007                            the node that seals it or erases something in it
     aside/…                                 parts that no committed batch names
     probes/…                                what `perdure doctor` tries
+    registry                                the registry whose bytes were moved here
 
 How it works: a segment is the sequence of its parts, each complete in itself, none of which changes
 but for an erasure. A sealed segment is one object in an OCFL storage root; its declaration is

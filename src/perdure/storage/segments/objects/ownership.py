@@ -50,6 +50,13 @@ def claim_number(client: ObjectClient, node: str, following: int) -> int:
     raise ObjectTaken(place=client.name_place(_claim_key(following)))
 
 
+def take_over_number(client: ObjectClient, node: str, number: int) -> None:
+    """Make a node the owner of a number that a move brings, unless it is that already."""
+    if find_owner(client, number) != node:
+        claim = f"{node} {secrets.token_hex(8)}\n".encode()
+        client.replace_object(_claim_key(number), lambda: iter((claim,)))
+
+
 def list_claims(client: ObjectClient) -> list[int]:
     """The numbers that were taken, in order."""
     names = (key.rpartition("/")[2] for key in client.list_objects(CLAIMS))

@@ -13,11 +13,13 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from itertools import groupby
 from pathlib import Path
 
 from perdure.errors import Corrupt
 from perdure.errors.corruption import FileEndsEarly, RepresentationCutOff
+from perdure.errors.moving import PlaceTaken
 from perdure.model.records import Representation
 from perdure.storage import ocfl_layout
 from perdure.storage.byte_ports import (
@@ -41,6 +43,8 @@ from perdure.storage.segments.store import Segments
 from perdure.storage.store_findings import StoreFinding
 
 _MOST_LAYOUTS = 4096
+_ARRIVAL = "registry"
+"""The object that says whose bytes were moved to the bucket."""
 
 
 class ObjectBytes:
@@ -255,6 +259,33 @@ class ObjectBytes:
         if prefix != self._prefix:
             other = ObjectClient(self._address, prefix)
             self._workshop.copy_segment(number, found, length, other)
+
+    # Moving
+    # ------
+
+    def begin_arrival(self, registry: str) -> None:
+        """Note in the bucket whose bytes arrive. Raises PlaceTaken."""
+        owner = registry.encode()
+        try:
+            is_ours = self._client.read_object(_ARRIVAL) == owner
+        except ObjectAbsent:
+            is_ours = not layout.list_numbers(self._client)
+        if not is_ours:
+            raise PlaceTaken(setting="bytes", value=self._address.shown)
+        self._client.replace_object(_ARRIVAL, lambda: iter((owner,)))
+        self.create()
+
+    def lend_segment(self, number: int) -> AbstractContextManager[Path]:
+        return self._workshop.fetch_segment(number, require_layout(self._client, number))
+
+    def receive_segment(self, number: int, length: int, source: Path) -> None:
+        ownership.take_over_number(self._client, ownership.find_node(self._root), number)
+        self._workshop.receive_segment(number, length, source)
+        self._forget_layout(number)
+
+    def drop_segment(self, number: int) -> None:
+        self._workshop.drop_segment(number)
+        self._forget_layout(number)
 
     def close(self) -> None:
         self._cache.close()

@@ -40,6 +40,8 @@ from perdure.storage.segments.store import Segments
 _PIECE = 1 << 20
 _PREFIX = "objects-"
 _LONGEST_WORK = 86_400  # seconds
+_RECEIVED = 8 << 20
+"""Bytes of each part of a segment that a move brings."""
 _LAST = (DECLARATION,)
 """The files of a sealed segment that are written after all others."""
 
@@ -200,6 +202,32 @@ class Workshop:
             if old is None or b"".join(target.read_pieces(old.key, 0, old.length)) != data:
                 target.replace_object(make_part_key(number, part.start), partial(_give_once, data))
 
+    def receive_segment(self, number: int, length: int, root: Path) -> None:
+        """Put a segment of a directory into the bucket, up to a length. Safe to repeat."""
+        if ocfl.object_path(root, number).exists():
+            self._put_object(root, number)
+            self._client.delete_objects([part.key for part in list_parts(self._client, number)])
+            return
+        path = directory.segment_path(root, number)
+        if not path.exists():
+            raise make_missing(number)
+        size = path.stat().st_size
+        if size < length:
+            raise FileEndsEarly(file=path.name, at=size, missing=length - size)
+        known = {part.start: part for part in list_parts(self._client, number)}
+        wanted = list(_divide_records(root, number, length))
+        starts = {start for start, _ in wanted}
+        self._client.delete_objects([one.key for at, one in known.items() if at not in starts])
+        for start, end in wanted:
+            if start not in known or known[start].length != end - start:
+                pieces = read_again(path, start, end - start)
+                self._client.replace_object(make_part_key(number, start), pieces)
+
+    def drop_segment(self, number: int) -> None:
+        """Remove a segment that a move has brought, because it has changed since."""
+        for folder in (make_archive_key(number, ""), make_part_key(number, 0).rpartition("/")[0]):
+            self._client.delete_objects(list(self._client.list_objects(folder.rstrip("/"))))
+
     def _copy_object(self, number: int, layout: Layout, target: ObjectClient) -> None:
         with self.fetch_segment(number, layout) as root:
             Workshop(target, root)._put_object(root, number)
@@ -221,6 +249,22 @@ class Workshop:
             return _read_digest(left, number) == _read_digest(right, number) or (
                 blanking.is_only_erased(paths[0], paths[1])
             )
+
+
+def _divide_records(root: Path, number: int, length: int) -> Iterator[tuple[int, int]]:
+    """Start and end of each part of a segment file: no record is in two of them."""
+    start = end = 0
+    for kept in Segments(root).read_records(number):
+        if isinstance(kept, Corrupt):
+            continue
+        if kept.end > length:
+            break
+        end = kept.end
+        if end - start >= _RECEIVED:
+            yield start, end
+            start = end
+    if start < length:
+        yield start, length
 
 
 def _give_once(data: bytes) -> Iterator[bytes]:
