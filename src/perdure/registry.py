@@ -452,6 +452,7 @@ class Registry:
         from perdure.writing.registrar import Registrar
 
         self.fence.check_original()
+        self._check_place()
         return Committer(
             Registrar(
                 self.root,
@@ -463,8 +464,23 @@ class Registry:
                 learn=self.learn_authorities,
                 find_fence=self.delegations.find_fence,
                 check=self.fence.check_undivided,
+                find_move=self._settings_file.find_move,
             )
         )
+
+    def _check_place(self) -> None:
+        """Raise RegistryMoved if the registry was moved since it was opened."""
+        from perdure.errors.moving import RegistryMoved
+        from perdure.storage.moving_ports import MovableStore
+
+        if to := self._settings_file.find_move():
+            raise RegistryMoved(to=to)
+        if isinstance(self.store, MovableStore):
+            self.store.check_bytes(self.root, hide_password(self.settings.bytes))
+
+    def find_move(self) -> str:
+        """The address to which the registry was moved since it was opened, or an empty text."""
+        return self._settings_file.find_move()
 
     def delete_indexes(self, key: str, digests: Collection[str]) -> None:
         """Delete what was computed from a record and from these bytes (SHA-512)."""

@@ -33,6 +33,7 @@ from perdure.errors.configuring import (
     SettingUnknown,
 )
 from perdure.ids import Identifier
+from perdure.model.store_addresses import hide_password
 from perdure.settings.rules import OF_AUTHORITIES
 from perdure.settings.values import Settings, add_authorities
 
@@ -93,7 +94,7 @@ class SettingsFile:
     def __init__(self, root: Path, environment: Mapping[str, str]) -> None:
         """Read the file. Raises BadSettings."""
         self._path, self._environment = root / FILE, environment
-        self._mark = self._read_mark()
+        self._mark = self._place_mark = self._read_mark()
         self.current = load_settings(root, environment)
 
     def is_numbered_here(self, identifier: Identifier) -> bool:
@@ -114,6 +115,23 @@ class SettingsFile:
             self.current = add_authorities(self.current, **added)
             self._mark = mark
         return self.current
+
+    def find_move(self) -> str:
+        """The address at which the registry is now, if it was moved since it was opened.
+
+        Otherwise an empty text. It reads the file only if it was replaced.
+        """
+        mark = self._read_mark()
+        if mark is None or mark == self._place_mark:
+            return ""
+        with suppress(BadSettings, OSError):
+            found = load_settings(self._path.parent, self._environment)
+            if found.store != self.current.store:
+                return hide_password(found.store)
+            if found.bytes != self.current.bytes:
+                return hide_password(found.bytes)
+            self._place_mark = mark
+        return ""
 
     def _read_mark(self) -> tuple[int, int, int] | None:
         """Return what changes when the file is written or replaced, or None if there is no file."""

@@ -58,6 +58,7 @@ from perdure.storage.ports import (
     Journal,
     JournalError,
     JournalInterrupted,
+    JournalMoved,
     explain_failure,
 )
 from perdure.storage.reference_hashes import hash_references, reference_hash
@@ -170,9 +171,14 @@ class Ledger:
         segment_bytes: int,
         now: str,
         quotas: Mapping[str, int] | None = None,
+        find_move: Callable[[], str] = str,
     ) -> None:
-        """The ledger owns the journal from now on, and closes it."""
+        """The ledger owns the journal from now on, and closes it.
+
+        `find_move` returns the address to which the registry was moved since, or an empty text.
+        """
         self._root = root
+        self._find_move = find_move
         self.journal = journal
         self._fence = load_fence(root)
         self._quotas = quotas or {}
@@ -243,6 +249,8 @@ class Ledger:
         if self.journal.is_shared:  # other machines may have used numbers since
             self._serials.clear()
             self._named.clear()
+        elif to := self._find_move():  # no process moves it while a batch is open
+            raise JournalMoved(to)
         self.bytes.begin_batch(now)
 
     def place_bytes(self) -> None:

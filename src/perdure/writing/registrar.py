@@ -101,34 +101,34 @@ class Registrar:
         learn: Callable[[], Settings] | None = None,
         find_fence: FindFence | None = None,
         check: Callable[[], None] = lambda: None,
+        find_move: Callable[[], str] = str,
     ) -> None:
         """`learn` returns the settings with the authorities that were added meanwhile, `find_fence`
-        what refuses to write the names that other resolvers assign, and `check` raises an error if
-        nothing may be written. The result of both changes only together with a count of revisions.
+        refuses to write names that other resolvers assign, and `check` raises an error if nothing
+        may be written. The result of both changes only together with a count of revisions.
         """
         self._find_fence = find_fence
         self._fence: Fence | None = None
         self._check = check
         self._seen = -1
         """The count of revisions before the last look at what may be written."""
-        self._location_rule = LocationRule(settings.private_networks)
-        self._clock = clock
+        self._location_rule, self._clock = LocationRule(settings.private_networks), clock
         self._shares = Shares(settings.mints_per_day)
         self._spooled: list[Content] = []
         """Files that came with commands of this batch; in the end they are stored or deleted."""
         now = clock()
         with storage_errors("the registry"), ExitStack() as opened:
-            journal = open_journal(root)
             ledger = Ledger(
                 root,
-                journal,
+                open_journal(root),
                 bytes,
                 segment_bytes=settings.segment_bytes,
                 now=format_timestamp(now),
                 quotas=settings.quotas,
+                find_move=find_move,
             )
             opened.callback(ledger.close)
-            journal.number_changes(format_timestamp(now))
+            ledger.journal.number_changes(format_timestamp(now))
             ledger.journal.begin_batch()
             ledger.merge_staged()
             for names in ledger.index_equal_names():
