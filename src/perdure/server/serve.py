@@ -82,6 +82,7 @@ _MEET_EVERY = 20  # seconds
 _FOLLOW_AGAIN = 2  # seconds until the process that follows the origin is replaced
 _DELIVER_AGAIN = 2  # seconds until it is seen that there are webhooks, or their process is replaced
 _LISTEN_AGAIN = 2  # seconds until the process that answers the Handle protocol is replaced
+_MOVED_AGAIN = 1  # seconds until it is seen that the registry was moved
 _CHECKS_PER_TERM = 0.1  # of the hours until a location is due: each run checks only those due
 
 
@@ -94,10 +95,18 @@ def _load_tables() -> None:
     find_media_type("text")
 
 
+def _try_opening(root: Path) -> None:
+    """Open a registry as the next worker will. Raises BadSettings, Unavailable or OSError."""
+    with Registry(root) as registry, registry.records.open_counter():
+        registry.records.find_head()
+
+
 class Worker:
     """The ASGI application of one process, with the objects that live as long as the process."""
 
     def __init__(self, root: Path) -> None:
+        self.end_moved: Callable[[], None] = partial(os.kill, os.getpid(), signal.SIGTERM)
+        """Ends this worker as a signal does; it is started again."""
         self._registry = Registry(root)
         forget_withdrawn(self._registry)
         self._registry.parts.check_extractors()
@@ -152,6 +161,7 @@ class Worker:
                     asyncio.create_task(self._check_waits()),
                     asyncio.create_task(self._seal_segments()),
                     asyncio.create_task(self._deliver_webhooks()),
+                    asyncio.create_task(self._watch_place()),
                 ]
                 if self._registry.settings.search == "on":
                     tasks.append(asyncio.create_task(self._follow_searches()))
@@ -225,6 +235,25 @@ class Worker:
         while True:
             self._cold.check_waits()
             await asyncio.sleep(CHECK_EVERY)
+
+    async def _watch_place(self) -> None:
+        """End this worker in good order if the registry was moved: the next one opens it there.
+
+        If it could not (the key of a bucket is not in its environment, say), nothing ends.
+        """
+        is_there, problem = False, ""
+        while not is_there:
+            await asyncio.sleep(_MOVED_AGAIN)
+            if self._registry.find_move():
+                try:
+                    await asyncio.to_thread(_try_opening, self._registry.root)
+                    is_there = True
+                except (OSError, PerdureError) as error:
+                    if problem != str(error):
+                        problem = str(error)
+                        logs.get_log().error("moved, and not opened there", detail=problem)
+        logs.get_log().info("moved", detail="starting again in the new place")
+        self.end_moved()
 
     async def _seal_segments(self) -> None:
         log = logs.get_log()
@@ -316,6 +345,8 @@ class _Config(uvicorn.Config):
 
     listener: int
     """The file descriptor of the socket, the same in each process."""
+    end_moved: _Ending | None = None
+    """What ends the only worker if the registry was moved; several are replaced when they end."""
 
     def __init__(self, root: Path, *, level: str, **settings: Any) -> None:
         self._root = root
@@ -327,6 +358,8 @@ class _Config(uvicorn.Config):
 
     def load_app(self) -> Worker:
         self._worker = Worker(self._root)
+        if self.end_moved is not None:
+            self._worker.end_moved = self.end_moved
         return self._worker
 
     def load(self) -> None:
@@ -411,12 +444,37 @@ def count_workers() -> int:
     return min(count_cores(), _MOST_WORKERS)
 
 
-def _prepare_single(config: uvicorn.Config, listener: socket) -> Callable[[], None]:
-    server = uvicorn.Server(config)
+def _prepare_single(config: _Config, listener: socket) -> Callable[[], None]:
+    """Return what serves in this process, and starts again each time the registry was moved."""
+    first = uvicorn.Server(config)
     # This handles a signal that comes before uvicorn installs its own handler. Afterwards, when
     # uvicorn raises the signal again, it has no further effect.
-    signal.signal(signal.SIGTERM, server.handle_exit)
-    return partial(server.run, sockets=[listener])
+    signal.signal(signal.SIGTERM, first.handle_exit)
+
+    def serve() -> None:
+        server = first
+        while True:
+            config.end_moved = _Ending(server)
+            server.run(sockets=[listener.dup()])  # it closes its sockets
+            if not config.end_moved.is_used:
+                return
+            config.loaded = False
+            server = uvicorn.Server(config)
+            signal.signal(signal.SIGTERM, server.handle_exit)
+
+    return serve
+
+
+class _Ending:
+    """Ends a server because the registry was moved, as a signal would."""
+
+    def __init__(self, server: uvicorn.Server) -> None:
+        self._server = server
+        self.is_used = False
+
+    def __call__(self) -> None:
+        self.is_used = not self._server.should_exit  # else a signal has come before
+        self._server.should_exit = True
 
 
 def _prepare_several(config: uvicorn.Config, listener: socket) -> Callable[[], None]:
