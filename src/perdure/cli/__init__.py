@@ -85,6 +85,7 @@ _MODULES = {
     "verify": "keeping",
     "rebuild": "keeping",
     "backup": "keeping",
+    "move": "places",
     "promote": "promoting",
     "hand-over": "succession",
     "take-over": "succession",

@@ -102,6 +102,7 @@ SUMMARIES = {
     ),
     "rebuild": "Rebuild the registry file from the segments, if it is damaged or lost.",
     "backup": "Copy the registry to TARGET while it is in use.",
+    "move": "Move the registry to another store of records, or of bytes, or both.",
     "promote": (
         "Make a copy of a registry the registry: a restored backup, or a directory that was moved."
     ),
