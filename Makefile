@@ -20,7 +20,7 @@ CORE_TESTS := $(CORE:%=tests/%) $(CORE:%=src/perdure/%) src/perdure/errors tests
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-network test lint types layers coverage coverage-beside unit rest search trials bench release debian translations vendor lock clean
+.PHONY: help demo demo-network test lint types layers coverage coverage-beside unit rest search trials bench bench-cluster release debian translations vendor lock clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -73,6 +73,9 @@ trials: $(VENV)/.development debian  ## the tests that take long: a thousand kil
 
 bench: $(VENV)/.development $(PEERS)/.installed debian  ## speed and memory as ratios to named alternatives, in one run
 	$(BIN)/python -m benchmarks
+
+bench-cluster: $(VENV)/.development debian  ## a node over PostgreSQL against the embedded registry, on a quiet machine
+	$(BIN)/python -m benchmarks cluster
 
 release: $(VENV)/.development  ## builds sdist and wheel, and tries them in clean environments
 	$(BIN)/python tools/release.py

@@ -49,9 +49,11 @@ def make_registry() -> tuple[Path, float]:
     return registry, float(took.read_text())
 
 
-def import_lines(registry: Path, source: Path) -> float:
+def import_lines(registry: Path, source: Path, store: str = "") -> float:
+    """Import lines into a new registry with this store, and return the seconds it took."""
     shutil.rmtree(registry, ignore_errors=True)
-    initialise(registry, series=(fixture.SERIES,))
+    registry.mkdir(parents=True)
+    initialise(registry, store, series=(fixture.SERIES,))
     start = time.perf_counter()
     subprocess.run(
         [sys.executable, "-m", "perdure.cli", "-C", str(registry), "import", str(source)],

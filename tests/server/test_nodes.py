@@ -13,7 +13,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -34,12 +34,18 @@ from tests.server.node_history import Act, find_contradictions
 from tests.storage.postgresql_server import find_server, make_address, make_server
 
 from perdure.ids import parse
+from perdure.model.changes import Deed
 from perdure.model.commands import Alias, Bind, Withdraw
-from perdure.model.records import Location
+from perdure.model.records import Location, Record
+from perdure.model.stored import encode_stored
 from perdure.registry import Registry, initialise
 from perdure.server.fast.path import FastPath
 from perdure.server.protocol.http import AnswerLater
+from perdure.storage.postgresql.addresses import parse_address
+from perdure.storage.postgresql.journal import PostgresqlJournal
 from perdure.storage.postgresql.records import PostgresqlRecords
+from perdure.storage.postgresql.turns import DatabaseTurns
+from perdure.storage.turn_ports import TurnState, Wants
 
 WINDOW = 3
 """Requests that a client has on their way on one connection."""
@@ -239,6 +245,21 @@ class Asker:
         except AnswerLater as later:
             later.start(partial(self._ask, target, answer))
 
+    def look_up(self, *keys: str) -> list[str | None]:
+        """The stored records of keys, by one query."""
+
+        reader = DatabaseTurns(parse_address(self.registry.settings.store))
+
+        async def read() -> TurnState | None:
+            done: asyncio.Future[TurnState | None] = self._loop.create_future()
+            reader.read_state(Wants(frozenset(keys)), done.set_result)
+            return await done
+
+        state = self._loop.run_until_complete(read())
+        reader.close()
+        assert state is not None
+        return [state.records[key] for key in keys]
+
     def bind(self, name: str, place: str) -> str:
         command = Bind(identifier=parse(name), locations=(Location(uri=place),), register=True)
         return self.registry.door.execute_command(command).identifier
@@ -353,6 +374,18 @@ def test_a_key_that_no_database_has_does_not_disturb_others(asker: Asker) -> Non
     asker.bind(name, "https://a.example/")
     answers = asker.ask("/hdl:21.T14999/a%00b", f"/{name}", "/urn:x-a:%ED%A0%80")
     assert read_places(answers) == [b"", b"https://a.example/", b""]
+
+
+def test_a_key_with_the_separator_of_keys_is_looked_up(asker: Asker) -> None:
+    """No identifier has it, but a query must not depend on that."""
+    keys = ["hdl:1/1", "hdl:1/a\x01b"]
+    text = encode_stored(Record(at="2026-11-21T12:00:00Z")).decode()
+    with closing(PostgresqlJournal(parse_address(asker.registry.settings.store))) as journal:
+        journal.begin_batch()
+        journal.add_records([(key, text) for key in keys], Deed("mint", text, "local"))
+        journal.commit_batch()
+    assert asker.look_up(*keys) == [text, text]
+    assert asker.look_up(keys[0]) == [text]
 
 
 # Answers

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 
 import psycopg
@@ -30,26 +30,33 @@ from perdure.storage.turn_ports import TurnState, Wants
 
 _LANES = 2
 _STATE = """
-SELECT '0', NULL::text, NULL::text, concat_ws(' ',
+SELECT NULL::text, concat_ws(' ',
     sum(count), hashtextextended(pg_current_snapshot()::text, 0) & 9223372036854775807,
-    (SELECT coalesce(max(number), 0) FROM rules))
+    (SELECT coalesce(max(number), 0) FROM rules)){}
   FROM generation
 """
-_RECORDS = "SELECT '1', NULL, key, record FROM records WHERE key = ANY($1)"
+_RECORDS = "SELECT key, record{} FROM records WHERE key = ANY({})"
+_NO_PLACE = ", NULL::text, NULL::text"
 _REFERRING = """
-SELECT '2', place::text, refers.key, NULL
+SELECT refers.key, NULL, 'reference', place::text
   FROM unnest($2, $3) WITH ORDINALITY AS sought (hash, most, place), LATERAL (
     SELECT key FROM refers WHERE hash = sought.hash ORDER BY key LIMIT most
   ) AS refers
 """
 _LASTS = """
-SELECT '3', place::text, last.key, last.record
+SELECT last.key, last.record, 'range', place::text
   FROM unnest($4, $5) WITH ORDINALITY AS sought (low, high, place), LATERAL (
     SELECT key, record FROM records WHERE key >= low AND key <= high ORDER BY key DESC LIMIT 1
   ) AS last
 """
-_PLAIN = f"{_STATE} UNION ALL {_RECORDS}".encode()
-_WHOLE = f"{_STATE} UNION ALL {_RECORDS} UNION ALL {_REFERRING} UNION ALL {_LASTS}".encode()
+_SEPARATOR = "\x01"
+"""Between the keys of a plain look-up: one text takes a tenth of the time of an array."""
+_SPLIT = "string_to_array($1, chr(1))"
+_PLAIN = " UNION ALL ".join((_STATE.format(""), _RECORDS.format("", _SPLIT))).encode()
+_WHOLE = " UNION ALL ".join(
+    (_STATE.format(_NO_PLACE), _RECORDS.format(_NO_PLACE, "$1"), _REFERRING, _LASTS)
+).encode()
+_REFERENCE, _RANGE = b"reference", b"range"
 _PLAIN_NAME, _WHOLE_NAME = b"perdure_turn", b"perdure_whole_turn"
 _BYTES = 1
 """The format of values that is not text."""
@@ -85,6 +92,14 @@ def _encode(text: str) -> bytes | None:
         return None
 
 
+def _join_keys(keys: Collection[str]) -> bytes | None:
+    """All keys in one text; None if one of them has the separator, or if no database has it."""
+    joined = _SEPARATOR.join(keys)
+    if "\0" in joined or joined.count(_SEPARATOR) >= max(len(keys), 1):
+        return None
+    return _encode(joined)
+
+
 class _Question:
     """The question of one query, and its answer."""
 
@@ -92,11 +107,14 @@ class _Question:
         self._wants = wants
         self._references = list(wants.references)
         self._ranges = [one for one in wants.ranges if all(map(_encode, one))]
-        self.statement = _PLAIN_NAME
-        self.values = [_write_texts(filter(None, map(_encode, wants.keys)))]
-        if wants.references or wants.ranges:
+        keys = None if wants.references or wants.ranges else _join_keys(wants.keys)
+        if keys is not None:
+            self.statement = _PLAIN_NAME
+            self.values = [keys]
+        else:
             self.statement = _WHOLE_NAME
-            self.values += [
+            self.values = [
+                _write_texts(filter(None, map(_encode, wants.keys))),
                 _write_numbers([reference_hash(one) for one, _ in self._references]),
                 _write_numbers([most for _, most in self._references]),
                 _write_texts(low.encode() for low, _ in self._ranges),
@@ -105,40 +123,42 @@ class _Question:
 
     def read_answer(self, result: pq.abc.PGresult) -> TurnState:
         """Take the rows of the answer apart."""
-        wants, value = self._wants, result.get_value
-        records: dict[str, str | None] = dict.fromkeys(wants.keys)
-        lasts: dict[tuple[str, str], tuple[str, str] | None] = dict.fromkeys(wants.ranges)
-        referring: dict[tuple[str, int], list[str]] = {one: [] for one in self._references}
+        value, is_plain = result.get_value, self.statement is _PLAIN_NAME
+        records: dict[str, str | None] = dict.fromkeys(self._wants.keys)
+        found: dict[tuple[bytes, int], list[tuple[str, str]]] = {}
         counts = b""
         for row in range(result.ntuples):
-            kind, key, text = value(row, 0), value(row, 2), value(row, 3) or b""
-            if kind == b"1" and key is not None:
-                records[key.decode()] = text.decode()
-            elif kind == b"0":
+            key, text = value(row, 0), value(row, 1) or b""
+            if key is None:
                 counts = text
-            elif kind == b"2" and key is not None:
-                referring[self._references[_read_place(value(row, 1))]].append(key.decode())
-            elif key is not None:
-                place = _read_place(value(row, 1))
-                lasts[self._ranges[place]] = key.decode(), text.decode()
+            elif is_plain or (kind := value(row, 2)) is None:
+                records[key.decode()] = text.decode()
+            else:
+                place = kind, int(value(row, 3) or 0) - 1  # the server counts from 1
+                found.setdefault(place, []).append((key.decode(), text.decode()))
         revisions, changes, last_rule = map(int, counts.split())
-        for keys in referring.values():
-            keys.sort()
+        if is_plain:
+            return TurnState(revisions, changes, last_rule, records, {}, {})
+        referring = {
+            one: sorted(key for key, _ in found.get((_REFERENCE, number), ()))
+            for number, one in enumerate(self._references)
+        }
+        lasts: dict[tuple[str, str], tuple[str, str] | None] = dict.fromkeys(self._wants.ranges)
+        for number, sought in enumerate(self._ranges):
+            lasts[sought] = next(iter(found.get((_RANGE, number), ())), None)
         return TurnState(revisions, changes, last_rule, records, referring, lasts)
-
-
-def _read_place(number: bytes | None) -> int:
-    """The index in a list of a place that the server counts from 1."""
-    return int(number or 0) - 1
 
 
 def _connect(address: DatabaseAddress) -> Connection:
     """Connect, and prepare the statements. Raises Unavailable."""
     made = connect(address)
     with reading_errors(address):
-        types = [_TEXTS_TYPE, _NUMBERS_TYPE, _NUMBERS_TYPE, _TEXTS_TYPE, _TEXTS_TYPE]
-        for name, statement, count in ((_PLAIN_NAME, _PLAIN, 1), (_WHOLE_NAME, _WHOLE, 5)):
-            result = made.pgconn.prepare(name, statement, types[:count])
+        whole = [_TEXTS_TYPE, _NUMBERS_TYPE, _NUMBERS_TYPE, _TEXTS_TYPE, _TEXTS_TYPE]
+        for name, statement, types in (
+            (_PLAIN_NAME, _PLAIN, [_TEXT_TYPE]),
+            (_WHOLE_NAME, _WHOLE, whole),
+        ):
+            result = made.pgconn.prepare(name, statement, types)
             if result.status != pq.ExecStatus.COMMAND_OK:
                 raise psycopg.OperationalError(made.pgconn.get_error_message())
     return made
