@@ -548,6 +548,30 @@ def test_erased_bytes_leave_the_cache(held: ObjectBytes, tmp_path: Path) -> None
     assert file.read(6, offset) == bytes(6)
 
 
+def test_erased_bytes_leave_the_caches_of_other_nodes(held: ObjectBytes, tmp_path: Path) -> None:
+    """Issue: no node gives out what was erased; each asks for the notes of the others."""
+    with closing(open_writer(held)) as writer:
+        writer.begin_batch(NOON)
+        one, other = append(writer, b"secret"), append(writer, b"other")
+        writer.flush()
+        writer.note_commit()
+    root = tmp_path / "second"
+    root.mkdir()
+    with closing(ObjectBytes(held._address, root)) as second:
+        second.forget_erased()
+        kept = [second.find_local(each)[0].path for each in (one, other)]
+        second.forget_erased()
+        assert [path.exists() for path in kept] == [True, True]
+        left = replace(one, sha512=sha512(bytes(6)))
+        held.blank_bytes([Blanking(held=left, spans=((0, 6),))], NOON)
+        second.forget_erased()
+        assert [path.exists() for path in kept] == [False, True]
+        second.find_local(left)
+    with closing(ObjectBytes(held._address, root)) as started:  # which looks at all notes again
+        started.forget_erased()
+        assert list((root / "cache").iterdir()) == [kept[1]]
+
+
 def test_the_cache_is_bounded(proxy: FaultyProxy, tmp_path: Path) -> None:
     held = open_through(
         proxy, tmp_path / "registry", make_address(options=f"{QUICK}&cache_bytes=100")

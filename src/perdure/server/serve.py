@@ -262,6 +262,7 @@ class Worker:
             try:
                 if sealed := await asyncio.to_thread(self._registry.seal):
                     log.info("sealed", segments=sealed)
+                await asyncio.to_thread(self._registry.bytes.forget_erased)
             except (OSError, PerdureError) as error:  # the next attempt is in a minute
                 log.error("not sealed", detail=str(error))  # noqa: TRY400  (expected: no traceback)
 

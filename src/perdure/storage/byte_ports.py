@@ -279,6 +279,12 @@ class Bytes(Protocol):
         backup of hard links. Raises Corrupt if a segment is missing, OSError if the disk refuses.
         """
 
+    def forget_erased(self) -> None:
+        """Drop the copies on this machine of bytes that other directories have erased.
+
+        A server calls this every minute. Raises Unavailable.
+        """
+
     def mend_bytes(self, held: Representation, pieces: Iterable[bytes]) -> None:
         """Write the promised bytes of a representation in their place again.
 

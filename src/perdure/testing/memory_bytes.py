@@ -227,6 +227,9 @@ class MemoryBytes:
             self._files.clear()
         return []
 
+    def forget_erased(self) -> None:
+        """Do nothing: there are no copies."""
+
     def mend_bytes(self, held: Representation, pieces: Iterable[bytes]) -> None:
         segment = self._find_segment(held.segment)
         offset = held.offset

@@ -28,7 +28,15 @@ _FILE = "node"
 _NAME = "INSERT INTO meta VALUES ('keeper', %s), ('keeper host', %s) ON CONFLICT DO NOTHING"
 _KEEPER = "SELECT name, value FROM meta WHERE name IN ('keeper', 'keeper host')"
 _FREE_OF_BYTES = frozenset(
-    ("create", "close", "examine", "list_directories", "list_numbers", "open_writer")
+    (
+        "create",
+        "close",
+        "examine",
+        "forget_erased",
+        "list_directories",
+        "list_numbers",
+        "open_writer",
+    )
 )
 """What also a node without the bytes does."""
 

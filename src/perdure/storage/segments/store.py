@@ -149,6 +149,9 @@ class Segments:
         self._files.close()  # files of objects that were replaced
         return linked
 
+    def forget_erased(self) -> None:
+        """Do nothing: there are no copies."""
+
     def mend_bytes(self, held: Representation, pieces: Iterable[bytes]) -> None:
         with self._hold_files():
             mending.mend_segment(self._root, held, pieces)

@@ -122,10 +122,11 @@ class ObjectClient:
         except ObjectAbsent:
             return None
 
-    def list_objects(self, folder: str) -> dict[str, int]:
-        """The keys below `folder`, in order, with their lengths in bytes."""
+    def list_objects(self, folder: str, *, after: str | None = None) -> dict[str, int]:
+        """The keys below `folder`, or those of them after a key, in order, with their lengths in
+        bytes."""
         with self._translate_errors(folder):
-            pages = obstore.list(self._store, folder)
+            pages = obstore.list(self._store, folder, offset=after)
             found = {one["path"]: int(one["size"]) for page in pages for one in page}
         return dict(sorted(found.items()))
 

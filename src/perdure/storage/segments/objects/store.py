@@ -35,6 +35,7 @@ from perdure.storage.segments.objects import cache, layout, ownership
 from perdure.storage.segments.objects.addresses import ObjectAddress
 from perdure.storage.segments.objects.cache import CachedFile, DocumentCache
 from perdure.storage.segments.objects.client import ObjectAbsent, ObjectClient
+from perdure.storage.segments.objects.erasures import ErasureNotes, note_erasures
 from perdure.storage.segments.objects.examining import examine_bucket, require_conditions
 from perdure.storage.segments.objects.layout import Layout, SegmentPart
 from perdure.storage.segments.objects.workshop import Workshop, require_layout
@@ -66,6 +67,7 @@ class ObjectBytes:
         self._workshop = Workshop(self._client, root)
         self._locks = ownership.SegmentLocks(self._client, root)
         self._cache = DocumentCache(root, address.cache_bytes, self._fetch_pieces)
+        self._erasures = ErasureNotes(self._client)
         self._layouts: dict[int, Layout] = {}
         self._loose: set[int] = set()
         self._lock = threading.Lock()
@@ -226,7 +228,12 @@ class ObjectBytes:
                     kept.append(number)
             for one in some:
                 self._cache.forget_place(number, one.held.offset)
+            note_erasures(self._client, [(number, one.held.offset) for one in some])
         return kept
+
+    def forget_erased(self) -> None:
+        for segment, offset in self._erasures.read_new():
+            self._cache.forget_place(segment, offset)
 
     def mend_bytes(self, held: Representation, pieces: Iterable[bytes]) -> None:
         with self._locks.hold_segment(held.segment):
