@@ -6,6 +6,7 @@
 PYTHON ?= python3
 VENV   := .venv
 PEERS  := .peers
+VALIDATORS := .validators
 ORACLES := .oracles
 BIN    := $(VENV)/bin
 MINUTES ?= 20
@@ -50,7 +51,7 @@ layers: $(VENV)/.development
 # Many tests wait for a server, a browser or a disk: four processes and that of coverage keep two cores busy.
 RUN_TESTS := PERDURE_CITEPROC=$(ORACLES) PERDURE_PARSE5=$(ORACLES) PYTHONHASHSEED=0 $(BIN)/pytest --dist worksteal
 RUN_CORE := $(RUN_TESTS) -q --no-header -r fE -m "not hypothesis and not growth and not trial" $(CORE_TESTS) --cov
-TEST_NEEDS := $(VENV)/.development $(PEERS)/.installed $(PEERS)/OAI-PMH.xsd $(ORACLES)/.installed debian
+TEST_NEEDS := $(VENV)/.development $(PEERS)/.installed $(PEERS)/OAI-PMH.xsd $(VALIDATORS)/.installed $(ORACLES)/.installed debian
 
 coverage: $(TEST_NEEDS)  ## branches of the pure core that its tests by example reach
 	$(RUN_CORE) -n 2
@@ -96,6 +97,8 @@ lock: $(VENV)/.development  ## makes the lock files anew from pyproject.toml
 	  --python-version 3.11 pyproject.toml --extra all --group dev -c requirements.lock -o requirements-dev.lock
 	$(BIN)/uv pip compile -q --universal --no-strip-extras --generate-hashes --no-header --no-annotate \
 	  --python-version 3.11 --group peers -o requirements-peers.lock
+	$(BIN)/uv pip compile -q --universal --no-strip-extras --generate-hashes --no-header --no-annotate \
+	  --python-version 3.11 --group validators --no-emit-package pandas -o requirements-validators.lock
 
 $(VENV)/bin/python:
 	@command -v $(PYTHON) >/dev/null || { echo "perdure needs Python 3.11 or newer, and $(PYTHON) is not here:" \
@@ -121,6 +124,13 @@ $(PEERS)/.installed: requirements-peers.lock
 	  $(PEERS)/bin/pip install -q --disable-pip-version-check --require-hashes -r requirements-peers.lock && \
 	  touch $@; } || echo "The peers (pywb, pyhandle, wacz …) could not be installed, so the tests against them are skipped."
 
+# The lock file leaves out pandas, which the validator of tables does not load.
+$(VALIDATORS)/.installed: requirements-validators.lock
+	@echo "installing the packages of requirements-validators.lock into $(VALIDATORS) …"
+	@{ $(PYTHON) -m venv $(VALIDATORS) && \
+	  $(VALIDATORS)/bin/pip install -q --disable-pip-version-check --no-deps --require-hashes -r requirements-validators.lock && \
+	  touch $@; } || echo "oc-validator could not be installed, so the test against it is skipped."
+
 $(PEERS)/OAI-PMH.xsd: $(PEERS)/.installed tools/oai-schema
 	@tools/oai-schema $(PEERS)/bin/pip $@ || \
 	  echo "The schema of OAI-PMH could not be fetched, so no test validates the answers of /oai with it."
@@ -134,4 +144,4 @@ $(ORACLES)/.installed: tools/oracles/package-lock.json
 	else echo "npm could not install citeproc-js, parse5, ReplayWeb.page, axe-core and the Nu validator: earlier answers stand in vectors/."; fi
 
 clean:  ## removes what was installed and made here
-	rm -rf $(VENV) $(PEERS) $(ORACLES) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage
+	rm -rf $(VENV) $(PEERS) $(VALIDATORS) $(ORACLES) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage

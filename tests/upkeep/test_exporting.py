@@ -7,6 +7,7 @@ import io
 import json
 
 import pytest
+from tests.peers import run_peer
 
 from perdure.errors.citing import UnknownExportForm
 from perdure.errors.locations import NoPublicResolver
@@ -65,13 +66,35 @@ def test_cito_can_be_read_as_turtle() -> None:
 
 
 def test_opencitations_has_each_pair_once() -> None:
-    """The form that oc-validator 1.0.0 accepts: `url:` without the scheme of the address."""
     rows = list(csv.reader(io.StringIO(write("opencitations"))))
     assert rows == [
         ["citing_id", "citing_publication_date", "cited_id", "cited_publication_date"],
         [f"url:pid.example/{MEMO}", "", f"url:pid.example/{SPEECH}", ""],
         [f"url:pid.example/{MEMO}", "", "doi:10.1000/182", ""],
     ]
+
+
+def test_opencitations_accepts_our_table() -> None:
+    """Its validator says nothing of it, and something of one with a DOI that cannot be."""
+    table = write("opencitations").encode()
+    assert json.loads(run_peer("oc_validator", _VALIDATE, table, place=".validators")) == []
+    broken = table.replace(b"doi:10.", b"doi:11.")
+    said = json.loads(run_peer("oc_validator", _VALIDATE, broken, place=".validators"))
+    assert [one["error_label"] for one in said] == ["br_id_syntax"]
+
+
+_VALIDATE = """
+import json, os, pathlib, sys, tempfile
+with tempfile.TemporaryDirectory() as place:
+    os.chdir(place)  # it makes directories where it is imported
+    from oc_validator.main import Validator
+    table = pathlib.Path(place, "citations.csv")
+    table.write_bytes(sys.stdin.buffer.read())
+    told = pathlib.Path(place, "told")
+    Validator(str(table), str(told), verify_id_existence=False).validate()
+    lines = [line for one in told.glob("*.jsonl") for line in one.read_text().splitlines()]
+print(json.dumps([json.loads(line) for line in lines]))
+"""
 
 
 def test_an_export_needs_a_known_form_and_addresses() -> None:
