@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from perdure.extractors.markup.tags import Rule, View, find_tag_after
+from perdure.extractors.markup.tags import Rule, find_tag_after
 
 # A tag as most are spelled, up to a value and from there: a part of what every rule allows. What
 # follows a tag with one of these names may not be markup.
@@ -44,7 +44,7 @@ class UsualValue(NamedTuple):
 class TagWalk:
     """A walk through a document. Before the first tag, `start` and `stop` are 0."""
 
-    def __init__(self, view: View, rule: Rule) -> None:
+    def __init__(self, view: bytes, rule: Rule) -> None:
         self._view = view
         self._rule = rule
         self._at = 0
@@ -93,6 +93,8 @@ class TagWalk:
     def move_to(self, place: int) -> bool:
         """Find the last tag that starts at or before a place. Return True if the place is in it."""
         while self._at <= place:
+            if self._following is None and self._view.find(b"<", self._at, place + 1) < 0:
+                break  # no tag starts before the place, as in most texts after their tag
             if self._pass_many(place):
                 continue
             following = self._find_following()

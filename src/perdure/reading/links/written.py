@@ -17,6 +17,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from functools import cache, lru_cache
 from importlib.util import find_spec
+from string import ascii_letters, digits
 from typing import NamedTuple
 
 from perdure.errors import PerdureError
@@ -37,7 +38,7 @@ _LOOSE_DOI = re.compile(rb"doi\.?(?:\s*:\s*|\s{1,2})(?=10\.[0-9]{4,9}/)", re.IGN
 _DOI_APART = re.compile(rb"doi(?:\.(?:\s*:\s*|\s{1,2})| (?:\s*:\s*|\s?))(?=10\.[0-9]{4,9}/)")
 """A DOI whose label is not followed by a colon, in a text in lower case."""
 _BARE_DOI = re.compile(r"10\.[0-9]{4,9}/\S+")
-_IN_WORD = re.compile(rb"[0-9A-Za-z_+.%-]\Z")
+_IN_WORD = frozenset(f"{ascii_letters}{digits}_+.%-".encode())
 _EMBEDDED = re.compile(rb"(?:pdi(?::|%3a)|/ark:)", re.IGNORECASE)
 _PARAMETER = re.compile(r"[?&](?:amp;)?part=([^&#]*)")
 _AFTER = ".,;:!?'\"*_"
@@ -106,7 +107,7 @@ def read_places(
         at = places[index]
         if at >= stop:
             return
-        if at < end or (at > start and _IN_WORD.match(text, at - 1, at)):
+        if at < end or (at > start and text[at - 1] in _IN_WORD):
             continue
         found = _read_place(text, at, stop, bases, is_escaped=is_escaped)
         if found is None:
