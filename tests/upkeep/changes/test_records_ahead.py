@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 import pytest
 from tests.conftest import Desk, text
 
 from perdure.errors.corruption import RowAltered
 from perdure.model.records import Record
-from perdure.storage.ports import Records
+from perdure.storage.ports import Records, RevisionCounter
 from perdure.upkeep.changes.record_index import RecordsAhead
 
 KEYS = [f"oma.eop.gov.us/20261121/a{number}" for number in range(1, 5)]
@@ -46,6 +47,21 @@ def test_what_was_withdrawn_meanwhile_is_read_again(desk: Desk, records: Records
     assert third is not None
     assert third.tombstone is not None
     assert fourth == records.find_record(KEYS[3])
+
+
+class DistantCounter:
+    """A counter that asks a server at each look."""
+
+    is_mapped = False
+
+    @property
+    def revision_count(self) -> int:
+        raise AssertionError("it costs as much as to read the record")
+
+
+def test_a_distant_counter_is_not_asked(records: Records) -> None:
+    ahead = RecordsAhead(records, cast(RevisionCounter, DistantCounter()), KEYS)
+    assert read(ahead, KEYS) == [records.find_record(key) for key in KEYS]
 
 
 def test_any_record_can_be_asked_for_at_any_time(records: Records) -> None:

@@ -225,6 +225,8 @@ class RecordsAhead:
 
     def find_record(self, key: str) -> Record | None:
         """Return the current revision of a record. Raises Corrupt."""
+        if not self._keys:
+            return self._records.find_record(key)
         if self._count != self._counter.revision_count:
             self._known = {}
         if not self._known and self._keys[self._next : self._next + 1] == [key]:
