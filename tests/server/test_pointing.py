@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import hashlib
 import json
 import random
 import re
+from pathlib import Path
 from urllib.parse import quote
 
 import pytest
@@ -25,6 +27,7 @@ MIXED = (
 SHOWN = "one\ntwo\nthree\nfour \U0001f600 <b>&amp;</b>\n\n\tfive\u240csix\u2400 sev\u00e9n\n"
 PAGE = b"<title>T</title><p>One &amp; <b>two</b> three</p><p>four</p>"
 BROWSER = "Accept: text/html"
+CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
 
 
 @pytest.fixture(scope="module")
@@ -197,6 +200,65 @@ def test_a_selection_in_a_browser_is_named(site: Deployment, mixed: str) -> None
         assert name == point(site, mixed, start, stop)["identifier"]
         plain = not re.search("[\u2400\u240c]", SHOWN[start:stop])
         assert note == ("✓ exactly what you selected" if plain else note)
+
+
+SELECT_ALL = """(async (ranges) => {
+    const wait = window.setTimeout;
+    window.setTimeout = (work) => wait(work, 0);
+    const text = document.getElementById("readable"), place = document.getElementById("pointed");
+    const walk = document.createTreeWalker(text, NodeFilter.SHOW_TEXT), places = [], found = [];
+    for (let node = walk.nextNode(); node; node = walk.nextNode())
+        for (let at = 0; at <= node.length; at++)
+            if (!/^[\\uDC00-\\uDFFF]/.test(node.data.slice(at, at + 1))) places.push([node, at]);
+    for (const [start, stop] of ranges) {
+        const range = document.createRange();
+        range.setStart(...places[start]); range.setEnd(...places[stop]);
+        place.replaceChildren();
+        getSelection().removeAllRanges(); getSelection().addRange(range);
+        for (let turn = 0; turn < 500 && !place.querySelector("code"); turn++)
+            await new Promise(done => wait(done, 5));
+        found.push(place.querySelector("code")?.textContent ?? place.textContent);
+    }
+    return found;
+})"""
+LATIN = "one\rtwo \xe9\r\nthree\n\xa0four \xdf\r\rfive\n" * 40
+DOCUMENTS = {
+    "rfc2616.txt": ("", "us-ascii"),
+    "html40.txt": ("", "iso-8859-1"),
+    "every line break": (MIXED * 20, "utf-8"),
+    "lone CRs": (LATIN, "iso-8859-1"),
+}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_fifty_selections_have_the_digest_of_their_characters(
+    site: Deployment, document: str
+) -> None:
+    """ "50 seeded selections on each of eight documents compared by digest": four are HTML, see
+    `test_view`. The expected bytes are cut out of the source here: a line break of any kind is
+    one character, and CRLF in a part (PDI section 3.4.1)."""
+    source, charset = DOCUMENTS[document]
+    if not source and not CORPUS.exists():
+        pytest.skip("the corpus of real documents is not here")
+    data = source.encode(charset) if source else (CORPUS / document).read_bytes()
+    name = site.mint(text(data, charset=charset))
+    characters = re.findall(r"\r\n|.", data.decode(charset).removeprefix("\ufeff"), re.DOTALL)
+    shown = min(len(characters), 20_000)
+    chance = random.Random(2068)
+    ranges = [sorted(chance.sample(range(1, shown), 2)) for _ in range(50)]
+
+    async def select_ranges(browser: Browser) -> list[str]:
+        await browser.open(f"{site.base}/{name}?landing")
+        found: list[str] = await browser.evaluate(f"{SELECT_ALL}({json.dumps(ranges)})")
+        return found
+
+    for (start, stop), named in zip(ranges, run_browser(select_ranges), strict=True):
+        expected = "".join("\r\n" if one in "\r\n" else one for one in characters[start:stop])
+        answer = site.get(f"/{quote(named, safe=':/=,.')}?bytes")
+        assert answer.status == 200, named
+        digest = base64.b64encode(hashlib.sha512(expected.encode(charset)).digest()).decode()
+        assert answer.headers["repr-digest"] == f"sha-512=:{digest}:", (start, stop, named)
+        assert answer.body == expected.encode(charset)
 
 
 def test_a_name_can_be_copied(site: Deployment, mixed: str) -> None:
