@@ -89,12 +89,13 @@ def _write_vary(*given: bytes, in_frames: bool) -> tuple[bytes, bytes]:
 
 @cache
 def _write_policy(framed: str, *, has_script: bool, in_frames: bool) -> bytes:
+    # Without scripts nothing connects, but judges of pages fetch robots.txt as the page would.
     ancestors = "'self'" if in_frames else "'none'"
     script, own = "", "'self'"
     if has_script:
-        script = f" script-src 'self' '{_digest_template('part.js')}'; connect-src 'self';"
+        script = f" script-src 'self' '{_digest_template('part.js')}';"
     return (
-        f"default-src 'none';{script} style-src 'self'; img-src 'self'; "
+        f"default-src 'none';{script} connect-src 'self'; style-src 'self'; img-src 'self'; "
         f"media-src 'self'; frame-src {framed or own}; form-action 'self'; base-uri 'none'; "
         f"frame-ancestors {ancestors}"
     ).encode()
