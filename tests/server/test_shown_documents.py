@@ -20,7 +20,7 @@ from perdure.server.pages.kinds import name_kind
 
 _HTML = "Accept: text/html"
 _SHORT = b"<!DOCTYPE html><title>Short</title><p>One line."
-_LIST = "section[aria-labelledby='{}'] iframe"
+_ASSERTIONS = "section[aria-labelledby='assertions'] iframe"
 
 
 def read_page(site: Deployment, name: str) -> Any:
@@ -78,20 +78,16 @@ def test_a_page_says_that_it_cannot_show_a_document(site: Deployment) -> None:
     assert "This page cannot show" not in shown.text_content()
 
 
-def measure(site: Deployment, name: str, *selectors: str) -> list[float]:
-    """The heights of frames in pixels, as soon as they do not change any more."""
+def measure(site: Deployment, name: str, until: str, *selectors: str) -> list[float]:
+    """The heights of frames in pixels, as soon as `until` is true of all, or after 20 seconds."""
     script = f"""new Promise(async (resolve) => {{
         const frames = {list(selectors)!r}.map((one) => document.querySelector(one));
         const read = () => frames.map((one) => one.getBoundingClientRect().height);
-        const wait = () => new Promise((done) => setTimeout(done, 100));
-        let before = [];
-        for (const one of frames) {{ one.scrollIntoView(); await wait(); }}
-        for (let turn = 0; turn < 5; turn++) {{
-            await wait();
-            if (String(read()) !== String(before)) turn = 0;
-            before = read();
+        for (let turn = 0; turn < 400 && !read().every((height) => {until}); turn++) {{
+            frames[turn % frames.length].scrollIntoView();
+            await new Promise((done) => setTimeout(done, 50));
         }}
-        resolve(before);
+        resolve(read());
     }})"""
 
     async def read_heights(browser: Browser) -> list[float]:
@@ -103,13 +99,12 @@ def measure(site: Deployment, name: str, *selectors: str) -> list[float]:
 
 
 def test_frames_are_as_high_as_what_they_show(site: Deployment) -> None:
-    """Without a script, each has a fixed height."""
+    """Without a script, each has a fixed height: 512 pixels, or 80."""
     short = site.mint(text(_SHORT, "html", "text/html"))
-    lists = [_LIST.format("cited"), _LIST.format("assertions")]
-    heights = measure(site, short, ".document-frame", *lists)
-    assert all(20 < one < 100 for one in heights), heights
+    heights = measure(site, short, "height < 75", ".document-frame", _ASSERTIONS)
+    assert all(20 < one < 75 for one in heights), heights
     long = site.mint(text(_SHORT + b"<p>More." * 400, "html", "text/html"))
-    (height,) = measure(site, long, ".document-frame")
+    (height,) = measure(site, long, "height > 300", ".document-frame")
     assert 300 < height <= 512
 
 
@@ -132,3 +127,28 @@ def test_the_page_of_a_collection_lists_its_members(site: Deployment) -> None:
         return found
 
     assert run_browser(read_members) == [letter, letter, letter, "_top"]
+
+
+def test_a_text_does_not_move_when_a_passage_of_it_is_named(site: Deployment) -> None:
+    """The name is below the text, at the lower edge of the window."""
+    name = site.mint(text(b"One line of many.\r\n" * 200))
+    script = """(async () => {
+        const text = document.getElementById("readable"), range = document.createRange();
+        const place = document.getElementById("pointed"), before = text.getBoundingClientRect().top;
+        range.setStart(text.firstChild, 4); range.setEnd(text.firstChild, 8);
+        getSelection().addRange(range);
+        const isSeen = () => {
+            const { top, bottom, height } = place.getBoundingClientRect();
+            return height > 0 && top > 0 && bottom <= innerHeight;
+        };
+        for (let turn = 0; turn < 500 && !isSeen(); turn++)
+            await new Promise((done) => setTimeout(done, 20));
+        return [text.getBoundingClientRect().top - before, isSeen()];
+    })()"""
+
+    async def select(browser: Browser) -> list[Any]:
+        await browser.open(f"{site.base}/{name}?landing")
+        found: list[Any] = await browser.evaluate(script)
+        return found
+
+    assert run_browser(select) == [0, True]

@@ -22,6 +22,8 @@ export function showPart(place, found, note) {
   const cite = say("p", "");
   cite.className = "small";
   place.append(cite);
+  const isZoomed = place.closest("form")?.querySelector(".zoomer:not([hidden])");
+  if (!isZoomed) place.scrollIntoView({ block: "nearest" });  // a zoomed picture stays where it is
   fetch(found.cite, { headers: { Accept: "text/plain" } }).then(async (answer) => {
     if (!answer.ok) return;
     cite.textContent = (await answer.text()).trim();
