@@ -327,6 +327,25 @@ def test_a_mirror_goes_on_after_a_crash_between_two_steps(
     assert list_shown(mirror.registry, a) == ["a 2014", "a 2016"]
 
 
+def test_an_erasure_goes_on_after_a_crash_between_two_steps(
+    site: Deployment, mirror: Mirror, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, a: str
+) -> None:
+    """The index keeps nothing of a capture whose bytes are overwritten."""
+    path = fill(tmp_path / f"{a}.warc.gz", a, neighbour(a))
+    site.registry.archive.add_file(path, move=True)
+    follow(mirror)
+    site.do(Erase(identifier=parse(pwid(a, 2014)), reason="a court", by="local"))
+    with monkeypatch.context() as broken:
+        broken.setattr("perdure.archives.library.Library.index_again", _fail)
+        with pytest.raises(OSError, match="killed"):
+            follow(mirror)
+    follow(mirror)
+    library = mirror.registry.archive
+    (file,) = (one for one in library.list_files() if one.name == path.name)
+    assert [one.problem for one in library.check_file(file) if one.problem] == []
+    assert not list((mirror.root / "captures/arriving").iterdir())
+
+
 def _fail(*_: object, **__: object) -> None:
     raise OSError("killed")
 

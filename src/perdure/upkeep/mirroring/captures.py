@@ -32,6 +32,7 @@ from msgspec.structs import replace
 
 from perdure.archives import erasing
 from perdure.archives.announcing import AnnouncedFile, ArchiveListing
+from perdure.archives.index.sqlite_index import ArchiveFile
 from perdure.archives.library import DIRECTORY, Library
 from perdure.errors import PerdureError
 from perdure.errors.mirroring import ArchiveDiffers, NotMirror, OriginAlters
@@ -63,7 +64,7 @@ class _State(enum.Enum):
 
     HERE = enum.auto()
     UNSEEN = enum.auto()
-    """Its bytes are in their place, and not in the index."""
+    """Its bytes are in their place, and the index does not have them, or has earlier ones."""
     ARRIVED = enum.auto()
     MISSING = enum.auto()
     """Some of its bytes are missing, or all."""
@@ -243,8 +244,14 @@ class CaptureMirror:
         return _HASHED_LATER if found is None else found
 
     def _is_indexed(self, path: Path) -> bool:
+        """Return whether the index was made from the present bytes of a file."""
+        modified = path.stat().st_mtime_ns
+        entries = self._list_entries(path)
+        return bool(entries) and all(one.modified == modified for one in entries)
+
+    def _list_entries(self, path: Path) -> list[ArchiveFile]:
         relative = str(path.relative_to(self._place))
-        return any(one.path == relative for one in self._library.list_files())
+        return [one for one in self._library.list_files() if one.path == relative]
 
     def _find_arriving(self, file: AnnouncedFile) -> Path:
         return self._place / _ARRIVING / file.sha512
@@ -290,17 +297,19 @@ class CaptureMirror:
         assert path is not None  # noqa: S101  (else it is unusable)
         if state is _State.ARRIVED and path.exists() and path.stat().st_size == file.size:
             _overwrite_file(path, arriving)
-            relative = str(path.relative_to(self._place))
-            erasing.note_erased(self._root, [relative])
-            self._library.index_again([relative])
-            arriving.unlink()
         elif state is _State.ARRIVED:
             path.parent.mkdir(exist_ok=True)
             arriving.replace(path)
             path.chmod(0o644)
             sync_directory(path.parent)
+        if any(one.size == file.size for one in self._list_entries(path) if not one.base):
+            relative = str(path.relative_to(self._place))  # it was erased in part
+            erasing.note_erased(self._root, [relative])
+            self._library.index_again([relative])
         self._library.add_file(path, watch=self._watch)
         self._library.digests.note_digest(path, file.sha512)
+        self._library.digests.forget_digest(arriving)
+        arriving.unlink(missing_ok=True)
 
     def _watch(self, _: int) -> None:
         """Heed takedowns while a file is indexed, which may take long. Raises OriginUnusable."""
