@@ -8,11 +8,11 @@ from pathlib import Path
 import apsw
 import msgspec
 import pytest
-from tests.conftest import TODAY, Desk, large, text
+from tests.conftest import SERIES, TODAY, Desk, large, text
 
 from perdure.errors import Corrupt, Unavailable
 from perdure.ids import parse
-from perdure.model.commands import Load, LoadRow
+from perdure.model.commands import Load, LoadRow, Mint
 from perdure.model.queries import Fetch
 from perdure.model.records import Location, Record
 from perdure.storage.reference_hashes import reference_hash
@@ -231,3 +231,25 @@ def test_readers_need_no_writer(desk: Desk, tmp_path: Path) -> None:
     reader = SqliteRecords(desk.root)
     assert reader.count_records() == 1
     reader.close()
+
+
+def test_changes_of_a_batch_have_the_order_of_the_numbers(desk: Desk) -> None:
+    """A mirror refuses a number that is "given out after" a higher one of its day."""
+    here = Location(uri="https://example.org/here")
+    mints = [
+        Mint(authority=SERIES, locations=(here,), by="one"),
+        Mint(authority=SERIES, contents=(text("a document"),), by="one"),
+        Mint(authority=SERIES, locations=(here,), by="two"),
+        Mint(authority=SERIES, by="one"),
+        Mint(authority=SERIES, locations=(here,), by="one"),
+        Mint(authority=SERIES, contents=(text("another"),), by="two"),
+        Mint(authority=SERIES, contents=(text("a third"),), by="two"),
+        Mint(authority=SERIES, locations=(here,), by="two"),
+    ]
+    desk.registry.door.elect_leader()
+    committer = desk.registry.door.committer
+    assert committer is not None
+    committer._registrar.execute_commands(mints)
+    changes = [one for one in desk.registry.changes() if one.first]
+    assert [one.first for one in changes] == sorted(one.first for one in changes)
+    assert sum(one.count for one in changes) == len(mints)

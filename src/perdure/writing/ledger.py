@@ -188,9 +188,10 @@ class Ledger:
         self._serials: dict[tuple[str, str], Serials] = {}
         self._named: dict[tuple[str, str], int] = {}  # how many; only of series with a quota
         self._added: dict[str, str] = {}
-        self._alone: dict[Deed, list[Line]] = {}  # lines of `_added` with their own change
-        # Lines of `_added` that share a change, and the same as the change attests them.
-        self._runs: list[tuple[Deed, list[Line], list[Line]]] = []
+        # Lines of `_added` that wait to be written, in the order in which they were added: changes
+        # have the order of the serial numbers, which mirrors check. With lines as a change attests
+        # them, they share a change; without, each has its own.
+        self._runs: list[tuple[Deed, list[Line], list[Line] | None]] = []
         self._refers: list[tuple[int, str]] = []
         self._revised = False
         self._scope_rules: dict[str, int] = {}  # the newest rule about each scope
@@ -305,7 +306,6 @@ class Ledger:
 
     def _forget_batch(self) -> None:
         self._added.clear()
-        self._alone.clear()
         self._runs.clear()
         self._refers.clear()
         self._serials.clear()
@@ -368,7 +368,11 @@ class Ledger:
         """Add a new record."""
         text = stored.encode_stored(record).decode()
         self._added[key] = text
-        self._alone.setdefault(Deed(act, self.now, record.by), []).append((key, text))
+        deed = Deed(act, self.now, record.by)
+        if self._runs and self._runs[-1][0] == deed and self._runs[-1][2] is None:
+            self._runs[-1][1].append((key, text))
+        else:
+            self._runs.append((deed, [(key, text)], None))
         if record.name or record.locations or record.versions or record.aliases or record.values:
             self._add_references(key, record)
 
@@ -382,6 +386,7 @@ class Ledger:
     def reserve_names(self, keys: Sequence[str], format: str, by: str) -> None:
         """Add new records that only say when and by whom their names were minted."""
         text = _write_reservation(self.now, by, format)
+        self._flush_records()
         self.journal.add_alike(keys, text, Deed(RESERVE, self.now, by))
 
     def add_loaded(self, rows: list[Line], refers: list[tuple[int, str]], by: str) -> None:
@@ -483,12 +488,12 @@ class Ledger:
     def _flush_records(self) -> None:
         if self._added:
             for deed, rows, attested in self._runs:
-                self.journal.add_run(rows, deed, attested)
-            for deed, rows in self._alone.items():
-                self.journal.add_records(rows, deed)
+                if attested is None:
+                    self.journal.add_records(rows, deed)
+                else:
+                    self.journal.add_run(rows, deed, attested)
             self._added.clear()
             self._runs.clear()
-            self._alone.clear()
         if self._refers:
             self.journal.add_references(self._refers)
             self._refers.clear()
