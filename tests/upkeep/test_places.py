@@ -264,6 +264,14 @@ def test_what_was_written_after_a_kill_is_moved(desk: Desk) -> None:
     assert not find_problems(desk.root)
 
 
+def test_a_file_that_a_kill_has_left_empty_is_taken(desk: Desk) -> None:
+    desk.registry.close()
+    move(desk.root, make_address())
+    (desk.root / "moving").mkdir()
+    (desk.root / "moving" / "registry.sqlite").touch()
+    assert move(desk.root, "sqlite")[-1] == "switched"
+
+
 def test_a_place_on_its_way_is_not_opened(desk: Desk, place: Path) -> None:
     store = make_address()
     copy_until(desk.root, store, "", "comparing")
@@ -317,6 +325,17 @@ def test_nodes_do_not_write_bytes_in_the_bucket_that_was_left(desk: Desk, place:
     with closing(Registry(place / "node", environment={})) as node, pytest.raises(RegistryMoved):
         node.door.execute_command(bind)
     assert not find_problems(desk.root)
+
+
+def test_the_node_that_moves_bytes_into_files_keeps_them(desk: Desk, place: Path) -> None:
+    store, held = make_address(), make_object_address()
+    desk.registry.close()
+    move(desk.root, store, held)
+    initialise(place / "node", store, held, series=(SERIES,))
+    move(place / "node", held="segments")
+    assert not find_problems(place / "node")
+    with closing(Registry(place / "node", environment={})) as node:
+        node.door.execute_command(Mint(authority=SERIES, contents=(text("kept"),)))
 
 
 def test_a_copy_that_differs_is_not_taken(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,10 +43,17 @@ _FREE_OF_BYTES = frozenset(
 
 def name_keeper(address: DatabaseAddress, root: Path) -> None:
     """Give a directory the name of a node; the first one is the keeper of the bytes."""
+    values = [value for _, value in name_node(root)]
+    with connect(address) as connection, reading_errors(address):
+        connection.execute(_NAME, values)
+
+
+def name_node(root: Path) -> tuple[tuple[str, str], tuple[str, str]]:
+    """The rows of `meta` that make a directory the keeper of the bytes. It gets a name, if it has
+    none. Raises OSError."""
     if not (root / _FILE).exists():
         write_durably(root / _FILE, f"{uuid4()}\n".encode())
-    with connect(address) as connection, reading_errors(address):
-        connection.execute(_NAME, (_read_node(root), socket.gethostname()))
+    return ("keeper", _read_node(root)), ("keeper host", socket.gethostname())
 
 
 def _read_node(root: Path) -> str:

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from itertools import groupby
 from operator import itemgetter
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -30,6 +31,7 @@ from perdure.storage.postgresql.connecting import (
     connect_database,
     reading_errors,
 )
+from perdure.storage.postgresql.elsewhere import name_node
 from perdure.storage.postgresql.records import PostgresqlRecords
 
 ARRIVING, ARRIVED, MOVED, BYTES = "arriving", "arrived", "moved", "bytes"
@@ -119,9 +121,10 @@ def _make_mark(epoch: int | None, number: int | None) -> ChangeMark | None:
 class SchemaDeparture:
     """The lock of all batches, as the port `perdure.storage.moving_ports.Departure`."""
 
-    def __init__(self, connection: Connection, address: DatabaseAddress) -> None:
+    def __init__(self, connection: Connection, address: DatabaseAddress, root: Path) -> None:
         self._connection = connection
         self._address = address
+        self._root = root
 
     def leave(self, to: str) -> None:
         execute, schema = self._connection.execute, self._address.schema
@@ -140,18 +143,20 @@ class SchemaDeparture:
         with reading_errors(self._address):
             self._connection.execute("UPDATE nodes SET batch = -1")
             self._connection.execute(NOTE, (BYTES, to))
+            for name, value in name_node(self._root):  # if they are in files, they are here
+                self._connection.execute(NOTE, (name, value))
             self._connection.commit()
 
 
 @contextmanager
-def hold_writers(address: DatabaseAddress) -> Iterator[SchemaDeparture]:
+def hold_writers(address: DatabaseAddress, root: Path) -> Iterator[SchemaDeparture]:
     """Let no node commit a batch, after those under way. Raises Unavailable."""
     with closing(connect(address)) as connection:
         connection.autocommit = False
         with reading_errors(address):
             connection.execute(f"SET LOCAL lock_timeout = '{_LOCK_SECONDS}s'")
             connection.execute("LOCK TABLE nodes IN SHARE ROW EXCLUSIVE MODE")
-        yield SchemaDeparture(connection, address)
+        yield SchemaDeparture(connection, address, root)
 
 
 def find_new_place(address: DatabaseAddress) -> str:

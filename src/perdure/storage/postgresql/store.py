@@ -90,7 +90,7 @@ class PostgresqlStore:
         return leaving.WholeSchema(self.open_records(root))
 
     def hold_writers(self, root: Path) -> AbstractContextManager[leaving.SchemaDeparture]:
-        return leaving.hold_writers(self.find_address(root))
+        return leaving.hold_writers(self.find_address(root), root)
 
     def find_new_place(self, root: Path) -> str:
         return leaving.find_new_place(self.find_address(root))

@@ -206,9 +206,9 @@ def open_arrival(root: Path, move: str) -> FileArrival:
     if (root / FILE).exists() and not find_new_place(root):
         raise PlaceTaken(setting="store", value=str(root / FILE))
     place.mkdir(exist_ok=True)
+    opening.create_registry(place)  # also what a kill has left of it
     if find_place_note(place / FILE, ARRIVED) not in ("", move):
         raise PlaceTaken(setting="store", value=str(place / FILE))
-    opening.create_registry(place)
     with (
         storage_errors("the registry"),
         closing(open_file(str(place / FILE), apsw.SQLITE_OPEN_READWRITE)) as connection,
