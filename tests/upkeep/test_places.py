@@ -30,12 +30,14 @@ from perdure.errors.moving import (
     RegistryMoved,
 )
 from perdure.ids import parse
+from perdure.model.changes import Deed
 from perdure.model.commands import Bind, Erase, Mint, Restrict, SaveToken
 from perdure.model.reading_rules import Access, ReadingRule
 from perdure.model.records import Location, Token
 from perdure.registry import Registry, initialise, load_store
 from perdure.settings import Settings
 from perdure.storage.moving_ports import MovableStore, OtherRows, WholeRecord
+from perdure.storage.ports import JournalMoved
 from perdure.upkeep import full_audit
 from perdure.upkeep.places import comparing, moving, plan
 from perdure.upkeep.places.switching import switch_place
@@ -324,6 +326,45 @@ def test_nodes_do_not_write_bytes_in_the_bucket_that_was_left(desk: Desk, place:
             node.door.execute_command(bind)
     with closing(Registry(place / "node", environment={})) as node, pytest.raises(RegistryMoved):
         node.door.execute_command(bind)
+    assert not find_problems(desk.root)
+
+
+@pytest.mark.parametrize("destination", ["postgresql", "sqlite"])
+def test_a_journal_that_was_open_writes_nothing_more(desk: Desk, destination: str) -> None:
+    """ "Nothing is ever written in the old place, by no process of any machine, whatever it had
+    open"."""
+    desk.registry.close()
+    store = make_address()
+    if destination == "sqlite":
+        move(desk.root, store)
+    old = load_store(setting.load_settings(desk.root, {}).store)
+    with closing(old.open_journal(desk.root)) as journal:
+        move(desk.root, store if destination == "postgresql" else "sqlite")
+        before = read_whole(desk.root)
+        line = ("oma.eop.gov.us/20261121/b99", "-2026-11-21T12:00:00Z local")
+        journal.begin_batch()
+        with pytest.raises(JournalMoved):
+            journal.add_records((line,), Deed("mint", "2026-11-21T12:00:00Z", "local"))
+        journal.roll_back()
+    if destination == "postgresql":
+        with pytest.raises(RegistryMoved):
+            old.open_journal(desk.root)
+    assert read_whole(desk.root) == before
+
+
+def test_bytes_that_are_erased_at_the_last_moment_do_not_move(desk: Desk) -> None:
+    """In a segment that has not grown since it was copied."""
+    desk.reopen(segment_bytes=1, erasure_persons=1)
+    desk.mint(text("a short secret"))
+    desk.mint(text("another"))
+    secret = desk.mint(text("the secret")).identifier or ""
+    desk.mint(text("another one"))
+    steps = moving.move_registry(
+        desk.root, to_store="", to_bytes=make_object_address(), environment={}
+    )
+    next(step for step in steps if step.phase == "switching")
+    erase(desk, secret.removesuffix(".text.1"))
+    list(steps)
     assert not find_problems(desk.root)
 
 

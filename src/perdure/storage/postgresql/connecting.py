@@ -55,8 +55,8 @@ AND state = 'active' AND wait_event = 'ClientRead'
 AND query_start < clock_timestamp() - make_interval(secs => %s)
 """
 _NOTES = "SELECT name, value FROM meta WHERE name IN ('format', 'moved', 'arriving')"
-_MOVED = ("PD001", "PD003")
-"""The codes of a batch whose node is not known any more: the registry or its bytes were moved."""
+_MOVED = ("PD001", "PD003", pg.UndefinedTable.sqlstate)
+"""The codes of a batch whose node or tables are gone: the registry or its bytes were moved."""
 _NEEDS_NO_REPAIR = (pg.OperationalError, pg.InterfaceError)
 _RACES = (
     pg.UniqueViolation,
