@@ -457,7 +457,9 @@ def test_a_snapshot_is_one_state(journal: Journal, reader: Records) -> None:
     """ "Keep one state of the registry for everything that this thread reads in the context." """
     add(journal, "hdl:1/1")
     before = reader.find_head()
+    assert not reader.holds_snapshot
     with reader.hold_snapshot():
+        assert reader.holds_snapshot
         assert reader.count_records() == 1
         add(journal, "hdl:1/2")
         assert reader.find_record("hdl:1/2") is None
@@ -465,7 +467,9 @@ def test_a_snapshot_is_one_state(journal: Journal, reader: Records) -> None:
         assert (reader.count_records(), reader.find_head()) == (1, before)
         with reader.hold_snapshot():
             assert reader.count_records() == 1
+        assert reader.holds_snapshot
         assert reader.count_records() == 1, "the outer one keeps its state"
+    assert not reader.holds_snapshot
     assert reader.find_stored("hdl:1/2") == line()
     assert reader.find_head() != before
 

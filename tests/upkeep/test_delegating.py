@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +120,21 @@ def test_an_open_registry_learns_of_new_delegations(desk: Desk) -> None:
     assert not find_base(desk)  # nobody told of a revision
     counts[0] += 1
     assert find_base(desk)
+
+
+def test_a_delegation_that_comes_while_a_snapshot_is_held_is_found_after_it(desk: Desk) -> None:
+    """The count of revisions is newer than what the snapshot has."""
+    counts = [0]
+    delegations, records = desk.registry.delegations, desk.registry.records
+    delegations.watch_revisions(lambda: counts[0])
+    assert not delegations.load_index().held
+    with records.hold_snapshot():
+        records.count_records()
+        with ThreadPoolExecutor(1) as another:
+            another.submit(delegate_names, desk.registry, make()).result()
+        counts[0] += 1
+        assert not delegations.load_index().held
+    assert delegations.load_index().held
 
 
 def test_an_export_brings_delegations_to_another_registry(desk: Desk, tmp_path: Path) -> None:

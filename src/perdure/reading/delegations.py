@@ -80,9 +80,9 @@ class Delegations:
         self._read_bytes = read_bytes
         self._clock = clock
         self._loading = threading.Lock()
-        self._known: tuple[tuple[str, ...], DelegationIndex] = ((), DelegationIndex())
+        self._known: tuple[int | None, tuple[str, ...], DelegationIndex]
+        self._known = (None, (), DelegationIndex())
         self._count_revisions: Callable[[], int] | None = None
-        self._counted: int | None = None
         self._documents: dict[str, _Document | None] = {}
         self._today: tuple[date | None, str] = None, ""
         """The last day that was asked for, and its text."""
@@ -100,7 +100,7 @@ class Delegations:
         `find_referring`, if it is given, is asked instead of the registry which records delegate.
         """
         self._count_revisions = count
-        self._counted = None
+        self._known = (None, *self._known[1:])
         self._find_referring = find_referring or self._records.find_referring
 
     @property
@@ -115,16 +115,25 @@ class Delegations:
         return text
 
     def load_index(self) -> DelegationIndex:
-        """Return all delegations, as the registry has them now."""
+        """Return all delegations, as the registry has them now.
+
+        While this thread holds a snapshot, those of the snapshot may be found; they are not kept.
+        """
+        counted, known, index = self._known
         count = None if self._count_revisions is None else self._count_revisions()
-        if count is not None and count == self._counted:
-            return self._known[1]
+        if count is not None and count == counted:
+            return index
         keys = self._list_keys()
-        if keys != self._known[0]:
+        if keys != known:
             with self._loading:
-                self._known = (keys, DelegationIndex(self._read_all(keys)))
-        self._counted = count  # read before the look-up, so a later change is not missed
-        return self._known[1]
+                index = DelegationIndex(self._read_all(keys))
+        if not self._records.holds_snapshot:  # it may be older than the count
+            self._known = (
+                count,
+                keys,
+                index,
+            )  # counted before the look-up: no later change is missed
+        return index
 
     def _list_keys(self) -> tuple[str, ...]:
         keys = tuple(self._find_referring(DELEGATION))

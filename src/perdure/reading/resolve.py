@@ -136,6 +136,8 @@ class ReadDoor:
         if asked.is_citation:
             return self._resolve_citation(asked, query)
         part = written_part(asked) or beside or ""
+        if self._delegations is not None:
+            self._delegations.load_index()  # those that are found within the snapshot are not kept
         with self._records.hold_snapshot():
             try:
                 resolved = self._find_answer(query, asked, part, known)

@@ -216,6 +216,10 @@ class Records(Protocol):
         Within another such context, it is that one's state.
         """
 
+    @property
+    def holds_snapshot(self) -> bool:
+        """True while this thread keeps a state, which may be older than the newest."""
+
     def find_record(self, key: str) -> Record | None:
         """The current revision of a record."""
 

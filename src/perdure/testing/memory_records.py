@@ -84,9 +84,13 @@ class MemoryRecords:
         except KeyError:
             raise DatabaseMissing(file="the registry", missing="it") from None
 
+    @property
+    def holds_snapshot(self) -> bool:
+        return getattr(self._snapshot, "state", None) is not None
+
     @contextmanager
     def hold_snapshot(self) -> Iterator[None]:
-        if getattr(self._snapshot, "state", None) is not None:
+        if self.holds_snapshot:
             yield
             return
         self._snapshot.state = self._state

@@ -103,12 +103,16 @@ class PostgresqlRecords(ChangeReader):
             raise translate_reading(error, self._address) from None
 
     def _number_waiting(self) -> None:
-        if not getattr(self._local, "is_held", False):
+        if not self.holds_snapshot:
             self._read(number_waiting)
+
+    @property
+    def holds_snapshot(self) -> bool:
+        return getattr(self._local, "is_held", False)
 
     @contextmanager
     def hold_snapshot(self) -> Iterator[None]:
-        if getattr(self._local, "is_held", False):
+        if self.holds_snapshot:
             yield
             return
         self._number_waiting()

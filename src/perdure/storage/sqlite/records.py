@@ -320,6 +320,10 @@ class SqliteRecords:
                     return
                 file.xRead(min(_AHEAD, size - start), start)
 
+    @property
+    def holds_snapshot(self) -> bool:
+        return self.connection.in_transaction
+
     @contextmanager
     def hold_snapshot(self) -> Iterator[None]:
         """Keep one state of the registry for everything that this thread reads in the context.
