@@ -322,6 +322,8 @@ def test_damages_of_the_registry_file(intact: Path, place: Path, tally: Tally) -
         pytest.param(flip_bit(84003, 6), id="a line of a document that has a field too few"),
         pytest.param(flip_bit(49166, 0), id="a change that a scan passes over and a search finds"),
         pytest.param(fill(77844, 512, 255), id="rows among damaged pointers"),
+        pytest.param(flip_bit(4096, 3), id="a page of records that becomes one of an index"),
+        pytest.param(fill(48817, 512, 0), id="a change of a token without its name"),
         pytest.param(flip_last_time, id="the time of one of the last changes"),
     ],
 )

@@ -92,6 +92,7 @@ _NUMBERS = {
     "previous_number",
     "NULL",
 }
+_OPTIONAL_TEXTS = ("before", "previous_chain")
 Row = tuple[Any, ...]
 _make_salvaged: Callable[[Row], SalvagedRecord] = partial(tuple.__new__, SalvagedRecord)
 """`SalvagedRecord._make`, which would take as long as to read the row."""
@@ -101,6 +102,15 @@ def _as_bytes(columns: str) -> str:
     """The same columns, with texts as bytes: one damaged text then hides no other row."""
     names = columns.split(", ")
     return ", ".join(one if one in _NUMBERS else f"CAST({one} AS BLOB)" for one in names)
+
+
+def _lacks_text(columns: str, row: Row) -> bool:
+    """Return True if a text is missing that every row of its table has."""
+    names = columns.split(", ")
+    return any(
+        value is None and name not in _NUMBERS and name not in _OPTIONAL_TEXTS
+        for name, value in zip(names, row, strict=True)
+    )
 
 
 def _sum_columns(table: str, columns: str, row: Row) -> int:
@@ -497,7 +507,8 @@ class SqliteSalvage:
                 value.decode() if isinstance(value, bytes) and name != "row" else value
                 for name, value in zip(columns.split(", "), values, strict=True)
             )
-            if sum is not None and sum != _sum_columns(table, columns, found):
+            is_sound = sum is None or sum == _sum_columns(table, columns, found)
+            if not is_sound or (None in found and _lacks_text(columns, found)):
                 raise make_altered(name_row(table, row[0]))
             yield found
         except (Corrupt, TypeError, UnicodeDecodeError) as error:
