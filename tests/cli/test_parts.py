@@ -142,6 +142,7 @@ def test_which_version_is_meant(shell: Shell, letter: str, page: str) -> None:
 
 def test_what_is_held_is_prepared(shell: Shell, letter: str, page: str, tmp_path: Path) -> None:
     """Before any part was asked for, its index is there; what is no text is told."""
+    Path(letter).write_bytes(b"Dear Madam,\r\n" * 1000)  # a short text needs no index
     names = shell.lines("mint", "--series", SERIES, letter, page)
     broken = tmp_path / "broken.txt"
     broken.write_bytes(b"caf\xe9")

@@ -349,6 +349,7 @@ def ask(desk: Desk, target: str, *fields: tuple[bytes, bytes]) -> int:
     answers: list[Any] = []
 
     async def receive() -> dict[str, Any]:
+        await asyncio.Event().wait()  # the client stays until it has its answer
         return {"type": "http.disconnect"}
 
     async def send(message: Any) -> None:
