@@ -223,6 +223,23 @@ def test_one_place_at_most_is_in_charge(
     assert not find_problems(desk.root)
 
 
+def test_an_open_writer_stops_although_the_move_was_killed(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It had looked where the registry is, and nothing else has changed since."""
+    desk.mint(text("the last one here"))
+    store, held = make_places()["objects"]()
+    with monkeypatch.context() as patch:
+        kill_at("after switching", patch)
+        with pytest.raises(Killed):
+            move(desk.root, store, held)
+    for _ in range(2):
+        with pytest.raises(RegistryMoved):
+            desk.mint(text("too late"))
+    move(desk.root, store, held)
+    assert not find_problems(desk.root)
+
+
 def kill_at(step: str, patch: pytest.MonkeyPatch) -> None:
     """Let the next move end at a step, before or after what is done there."""
 

@@ -179,6 +179,8 @@ class Ledger:
         """
         self._root = root
         self._find_move = find_move
+        self._counted_here = -1
+        """The count of revisions at which the registry was certainly here."""
         self.journal = journal
         self._fence = load_fence(root)
         self._quotas = quotas or {}
@@ -250,9 +252,20 @@ class Ledger:
         if self.journal.is_shared:  # other machines may have used numbers since
             self._serials.clear()
             self._named.clear()
-        elif to := self._find_move():  # no process moves it while a batch is open
-            raise JournalMoved(to)
+        else:
+            self._check_place()
         self.bytes.begin_batch(now)
+
+    def _check_place(self) -> None:
+        """Raise JournalMoved if the registry was moved.
+
+        A command that moves it counts a revision before, while no batch is open.
+        """
+        count = self._counter.revision_count
+        if count != self._counted_here:
+            if to := self._find_move():
+                raise JournalMoved(to)
+            self._counted_here = count
 
     def place_bytes(self) -> None:
         """Make the bytes of the rehearsal durable, while no row is locked. `begin_batch` follows.

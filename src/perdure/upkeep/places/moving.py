@@ -322,6 +322,8 @@ class _Mover:
             departure.leave(self._move.destination)
             return
         departure.change_bytes(self._move.to_bytes)
+        with Generation(self._root) as generation:  # writers then look where the registry is
+            generation.note_revision()
         switch_place(self._root, self._to_store, self._to_bytes)
 
     # In the new place
