@@ -491,7 +491,7 @@ DRAG = """(async (x1, y1, x2, y2) => {
     target.dispatchEvent(new PointerEvent("pointerdown", at(x1, y1)));
     target.dispatchEvent(new PointerEvent("pointermove", at(x2, y2)));
     target.dispatchEvent(new PointerEvent("pointerup", at(x2, y2)));
-    for (let turn = 0; turn < 300; turn++) {
+    for (let turn = 0; turn < 1500; turn++) {
         await new Promise(done => setTimeout(done, 20));
         const code = document.querySelector(".pointed code");
         if (code) return [code.textContent, document.querySelector(".pointed span").textContent];
