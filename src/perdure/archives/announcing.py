@@ -13,6 +13,7 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
@@ -33,8 +34,9 @@ class AnnouncedFile(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     """Its registered name."""
-    size: int
-    sha512: str
+    size: Annotated[int, msgspec.Meta(ge=0)]
+    sha512: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{128}\Z")]
+    """It names the file in which a mirror keeps what has arrived."""
     is_unpacked: bool = False
     """True if it was unpacked from a package, so that a mirror makes it itself."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import subprocess
 import sys
 import zipfile
@@ -298,6 +299,21 @@ def test_names_of_files_lead_nowhere_else(
     state = load_captures(mirror.root)
     assert state is not None
     assert (state.files, state.announced, state.is_complete) == (0, 6, False)
+
+
+@pytest.mark.parametrize(
+    "digest", ["../../arrived", "/etc/x", "A" * 128, "a" * 127, "a" * 128 + "\n"]
+)
+def test_a_digest_of_another_form_leads_nowhere(
+    mirror: Mirror, monkeypatch: pytest.MonkeyPatch, digest: str
+) -> None:
+    """A file that arrives is named by its digest."""
+    listing = {"archive": "a", "files": [{"name": "a.warc.gz", "size": 9, "sha512": digest}]}
+    monkeypatch.setattr(ArchiveClient, "_read_all", lambda *_: json.dumps(listing).encode())
+    before = sorted(mirror.root.parent.rglob("*"))
+    with pytest.raises(OriginUnusable, match="list of archive files cannot be read"):
+        take_turn(mirror)
+    assert sorted(mirror.root.parent.rglob("*")) == before
 
 
 def test_only_mirrors_of_everything_have_captures(
